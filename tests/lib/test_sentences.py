@@ -19,6 +19,13 @@ def test_what_a_person_typed_is_no_form() -> None:
     assert say("There is no %(name)s.", name="%(name)s 100%") == "There is no %(name)s 100%."
 
 
+def test_what_a_person_typed_cannot_command_a_terminal() -> None:
+    said = say("There is no %(name)s.", name="\x1b[2J\n\u00a0x")
+
+    assert said == "There is no \\x1b[2J\\n\u00a0x."
+    assert said.values == {"name": "\\x1b[2J\\n\u00a0x"}
+
+
 def send_to_another_process(sentence: Sentence) -> Sentence:
     sent: Sentence = pickle.loads(pickle.dumps(sentence))  # noqa: S301  made by this test
     return sent

@@ -29,6 +29,7 @@ from postledger.contacts.filters.expressions import (
 from postledger.contacts.models import Contact
 from postledger.contacts.states import ContactState, SubscriptionState
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 
 PATIENCE = timedelta(seconds=5)
 
@@ -53,8 +54,11 @@ def limited_time(patience: timedelta = PATIENCE) -> Iterator[None]:
         if not isinstance(error.__cause__, psycopg.errors.QueryCanceled):
             raise
         raise FilterTooCostlyError(
-            f"Finding these contacts took longer than {patience.total_seconds():g} seconds. Narrow"
-            " the filter, for instance by a list, or use fewer and simpler conditions."
+            say(
+                "Finding these contacts took longer than %(seconds)s seconds. Narrow the"
+                " filter, for instance by a list, or use fewer and simpler conditions.",
+                seconds=f"{patience.total_seconds():g}",
+            )
         ) from None
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from zoneinfo import available_timezones
 
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 from postledger.lib.values import is_storable
 
 type Scalar = str | int | float | bool
@@ -65,13 +66,21 @@ def check_details(details: Details | Changes) -> None:
         text = getattr(details, name) or ""
         if len(text) > LONGEST_TEXT or not text.isprintable():
             raise InvalidContactError(
-                f"The {name} of a contact is one line of at most {LONGEST_TEXT} visible characters."
+                say(
+                    "The %(name)s of a contact is one line of at most %(longest)s visible"
+                    " characters.",
+                    name=name,
+                    longest=LONGEST_TEXT,
+                )
             )
     if details.locale:
         check_locale(details.locale)
     if details.time_zone and details.time_zone not in available_timezones():
         raise InvalidContactError(
-            f"{details.time_zone[:64]!r} is not a time zone: use one like Europe/Lisbon."
+            say(
+                "'%(time_zone)s' is not a time zone: use one like Europe/Lisbon.",
+                time_zone=details.time_zone[:64],
+            )
         )
     _check_ocd_ids(details.ocd_ids or ())
     check_attributes(details.attributes or {})
@@ -80,31 +89,50 @@ def check_details(details: Details | Changes) -> None:
 def check_locale(locale: str) -> None:
     if not _LOCALE.fullmatch(locale):
         raise InvalidContactError(
-            f"{locale[:35]!r} is not a locale: use a language like en, and a region after a hyphen"
-            " where it matters, like pt-BR."
+            say(
+                "'%(locale)s' is not a locale: use a language like en, and a region after a"
+                " hyphen where it matters, like pt-BR.",
+                locale=locale[:35],
+            )
         )
 
 
 def check_attributes(attributes: Mapping[str, Value | None]) -> None:
     if len(attributes) > MOST_KEYS:
         raise InvalidContactError(
-            f"A contact may have {MOST_KEYS} attributes; this one has {len(attributes)}."
+            say(
+                "A contact may have %(most)s attributes; this one has %(number)s.",
+                most=MOST_KEYS,
+                number=len(attributes),
+            )
         )
     for key, value in attributes.items():
         if not is_key(key):
             raise InvalidContactError(
-                f"{key[:LONGEST_KEY]!r} cannot be the name of an attribute: use 1 to {LONGEST_KEY}"
-                " visible characters, without a space at either end."
+                say(
+                    "'%(key)s' cannot be the name of an attribute: use 1 to %(longest)s visible"
+                    " characters, without a space at either end.",
+                    key=key[:LONGEST_KEY],
+                    longest=LONGEST_KEY,
+                )
             )
         if not (value is None or is_scalar(value) or _is_text_list(value)):
             raise InvalidContactError(
-                f"The attribute {key!r} must be a text of at most {LONGEST_TEXT} characters, a"
-                " number below 2^53, true or false, or a list of texts."
+                say(
+                    "The attribute '%(key)s' must be a text of at most %(longest)s characters,"
+                    " a number below 2^53, true or false, or a list of texts.",
+                    key=key,
+                    longest=LONGEST_TEXT,
+                )
             )
     size = len(json.dumps(attributes, ensure_ascii=False).encode())
     if size > LARGEST:
         raise InvalidContactError(
-            f"Attributes may have {LARGEST} bytes as JSON; these have {size}. Shorten them."
+            say(
+                "Attributes may have %(largest)s bytes as JSON; these have %(size)s. Shorten them.",
+                largest=LARGEST,
+                size=size,
+            )
         )
 
 
@@ -136,10 +164,17 @@ def _is_text_list(value: object) -> bool:
 def _check_ocd_ids(ocd_ids: Sequence[str]) -> None:
     if len(ocd_ids) > _MOST_OCD_IDS:
         raise InvalidContactError(
-            f"A contact may have {_MOST_OCD_IDS} OCD ids; this one has {len(ocd_ids)}."
+            say(
+                "A contact may have %(most)s OCD ids; this one has %(number)s.",
+                most=_MOST_OCD_IDS,
+                number=len(ocd_ids),
+            )
         )
     for ocd_id in ocd_ids:
         if not _OCD_ID.fullmatch(ocd_id) or not is_storable(ocd_id):
             raise InvalidContactError(
-                f"{ocd_id[:100]!r} is not an OCD id: use one like ocd-division/country:us/state:oh."
+                say(
+                    "'%(ocd_id)s' is not an OCD id: use one like ocd-division/country:us/state:oh.",
+                    ocd_id=ocd_id[:100],
+                )
             )

@@ -10,6 +10,7 @@ from postledger.contacts import sql
 from postledger.contacts.csv_columns import ATTRIBUTE, Field, csv_line, usual_target
 from postledger.contacts.filters.expressions import EVERYBODY, Filter, OnList
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 
 COLUMNS = (
     Field.EMAIL,
@@ -80,9 +81,12 @@ def csv_lines(
         keys = sorted(key for (key,) in sql.rows(query.sql, query.params))
     if len(keys) > MOST_ATTRIBUTES:
         raise ExportTooWideError(
-            f"These contacts have more than {MOST_ATTRIBUTES:,} different attributes, and each is a"
-            " column of the file. Export fewer contacts at once, by a list or a filter, or remove"
-            " attributes that nobody needs."
+            say(
+                "These contacts have more than %(most)s different attributes, and"
+                " each is a column of the file. Export fewer contacts at once, by a list or a"
+                " filter, or remove attributes that nobody needs.",
+                most=MOST_ATTRIBUTES,
+            )
         )
     return _lines(workspace_id, audience, keys, is_raw=is_raw)
 

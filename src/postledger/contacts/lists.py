@@ -14,6 +14,7 @@ from postledger.contacts.models import List
 from postledger.contacts.states import ListKind
 from postledger.contacts.unsubscribe_links import GENERAL
 from postledger.lib.errors import ConflictError, RefusedError
+from postledger.lib.sentences import say
 from postledger.lib.values import KEY_PATTERN
 
 
@@ -46,11 +47,19 @@ def create_list(  # noqa: PLR0913  each attribute by its name
     """Creates a list. Its key never changes, because links in sent mail contain it."""
     constraints.check_name("a list", name)
     exists = ListExistsError(
-        f"The list {key[:64]!r} exists already. Use it, restore it, or choose another key."
+        say(
+            "The list '%(key)s' exists already. Use it, restore it, or choose another key.",
+            key=key[:64],
+        )
     )
     invalid = InvalidListKeyError(
-        f"{key[:64]!r} cannot be the key of a list: use up to 64 lowercase letters, digits and"
-        f" hyphens, not beginning with a hyphen, and not {GENERAL!r}, which stands for all lists."
+        say(
+            "'%(key)s' cannot be the key of a list: use up to 64 lowercase letters, digits"
+            " and hyphens, not beginning with a hyphen, and not '%(general)s', which stands"
+            " for all lists.",
+            key=key[:64],
+            general=GENERAL,
+        )
     )
     with constraints.refusing(contacts_list_once=exists, contacts_list_key=invalid):
         created = List.objects.create(
@@ -102,7 +111,7 @@ def restore_list(workspace_id: int, *, key: str, actor: str) -> None:
     archived = List.objects.filter(workspace_id=workspace_id, key=key, archived_at__isnull=False)
     with transaction.atomic():
         if not archived.update(archived_at=None):
-            raise ListUnknownError(f"There is no archived list {key[:64]!r}.")
+            raise ListUnknownError(say("There is no archived list '%(key)s'.", key=key[:64]))
         _note(workspace_id, "list.restored", key, actor=actor)
 
 
@@ -137,7 +146,9 @@ def _active(workspace_id: int, key: str) -> QuerySet[List]:
 
 def unknown_list_error(key: str) -> ListUnknownError:
     return ListUnknownError(
-        f"There is no list {key[:64]!r}, or it is archived. Create it, or restore it."
+        say(
+            "There is no list '%(key)s', or it is archived. Create it, or restore it.", key=key[:64]
+        )
     )
 
 
@@ -149,6 +160,9 @@ def get_ids(workspace_id: int, keys: Collection[str]) -> Mapping[str, int]:
     for key in sorted(keys):
         if key not in ids:
             raise ListUnknownError(
-                f"There is no list {key[:64]!r}. Use the key of an existing list, or create it."
+                say(
+                    "There is no list '%(key)s'. Use the key of an existing list, or create it.",
+                    key=key[:64],
+                )
             )
     return ids

@@ -14,6 +14,7 @@ from postledger.contacts.models import ConsentEvent, Contact, List, Subscription
 from postledger.contacts.states import ListKind, SubscriptionState
 from postledger.lib.errors import NotFoundError
 from postledger.lib.ids import LAST_ID
+from postledger.lib.sentences import say
 
 HISTORY_PAGE = 100
 
@@ -35,7 +36,12 @@ def get_contact(workspace_id: int, *, contact_id: int) -> Contact:
 
 
 def contact_not_found(contact_id: int) -> ContactUnknownError:
-    return ContactUnknownError(f"Contact {contact_id} not found. It may have been deleted.")
+    return ContactUnknownError(
+        say(
+            "Contact %(contact_id)s not found. It may have been deleted.",
+            contact_id=str(contact_id),
+        )
+    )
 
 
 # Two look-ups, served by contacts_contact_once and contacts_contact_deleted: no index has both.

@@ -12,6 +12,7 @@ from postledger.contacts import audience
 from postledger.contacts.filters import parsing
 from postledger.contacts.models import Segment
 from postledger.lib.errors import ConflictError, NotFoundError
+from postledger.lib.sentences import say
 
 MOST_SEGMENTS = 100  # of a workspace
 
@@ -36,7 +37,10 @@ def create_segment(
     audience.check(workspace_id, parsing.parse(dict(stored), now=now))
     if _own(workspace_id).count() >= MOST_SEGMENTS:
         raise TooManySegmentsError(
-            f"The workspace has {MOST_SEGMENTS} segments. Delete those that are not needed."
+            say(
+                "The workspace has %(most)s segments. Delete those that are not needed.",
+                most=MOST_SEGMENTS,
+            )
         )
     with constraints.refusing(contacts_segment_once=_exists(name)):
         segment = Segment.objects.create(
@@ -90,11 +94,18 @@ def _own(workspace_id: int) -> QuerySet[Segment]:
 
 
 def _exists(name: str) -> SegmentExistsError:
-    return SegmentExistsError(f"There is a segment {name[:64]!r} already. Choose another name.")
+    return SegmentExistsError(
+        say("There is a segment '%(name)s' already. Choose another name.", name=name[:64])
+    )
 
 
 def _unknown(segment_id: int) -> SegmentUnknownError:
-    return SegmentUnknownError(f"There is no segment {segment_id}; it may have been deleted.")
+    return SegmentUnknownError(
+        say(
+            "There is no segment %(segment_id)s; it may have been deleted.",
+            segment_id=str(segment_id),
+        )
+    )
 
 
 def _note(workspace_id: int, action: str, segment_id: int, *, actor: str) -> None:

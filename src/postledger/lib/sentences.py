@@ -7,6 +7,9 @@ it keeps the form and the values that it was made of, and the form is what is tr
 from collections.abc import Iterable, Mapping
 from typing import LiteralString, Self, override
 
+# Values come from anywhere, and a terminal obeys control characters.
+_ESCAPES = {code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160))}
+
 
 class Sentence(str):
     """An English string that knows how it was made. Use `say`."""
@@ -17,9 +20,10 @@ class Sentence(str):
     values: Mapping[str, object]
 
     def __new__(cls, form: str, values: Mapping[str, object]) -> Self:
-        sentence = super().__new__(cls, form % {name: _write(values[name]) for name in values})
+        shown = {name: _show(value) for name, value in values.items()}
+        sentence = super().__new__(cls, form % {name: _write(shown[name]) for name in shown})
         sentence.form = form
-        sentence.values = values
+        sentence.values = shown
         return sentence
 
     @override
@@ -40,6 +44,10 @@ def join(sentences: Iterable[str]) -> Sentence:
     """Sentences behind one another, each of which is translated; empty ones are left out."""
     values = {f"part_{number}": text for number, text in enumerate(filter(None, sentences))}
     return Sentence(" ".join(f"%({name})s" for name in values), values)
+
+
+def _show(value: object) -> object:
+    return value.translate(_ESCAPES) if type(value) is str else value
 
 
 def _write(value: object) -> object:

@@ -16,6 +16,7 @@ from postledger.contacts.consent import Origin
 from postledger.contacts.filters.expressions import Filter
 from postledger.contacts.states import SuppressionReason
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 
 # So many take about two seconds, in which others who change a consent of the workspace wait.
 MOST = apply_feedback.MOST
@@ -49,7 +50,10 @@ def choose_contacts(
         chosen = [contact_id for (contact_id,) in sql.rows(query.sql, query.params)]
     if len(chosen) > MOST:
         raise TooManyContactsError(
-            f"This is possible for at most {MOST:,} contacts at once. Narrow the search."
+            say(
+                "This is possible for at most %(most)s contacts at once. Narrow the search.",
+                most=MOST,
+            )
         )
     return chosen
 

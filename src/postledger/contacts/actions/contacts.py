@@ -16,6 +16,7 @@ from postledger.contacts.details import Changes, Details, check_attributes, chec
 from postledger.contacts.models import Contact
 from postledger.contacts.states import ConsentAction
 from postledger.lib.errors import ConflictError
+from postledger.lib.sentences import say
 from postledger.providers import addresses
 
 _NO_DETAILS = Details()
@@ -132,7 +133,10 @@ def delete_contact(workspace_id: int, *, contact_id: int, actor: str, now: datet
 def _unique() -> AbstractContextManager[None]:
     refusals = {
         constraint: ContactExistsError(
-            f"Another contact has this {attribute}. Change that one, or delete it first."
+            say(
+                "Another contact has this %(attribute)s. Change that one, or delete it first.",
+                attribute=attribute,
+            )
         )
         for constraint, attribute in (
             ("contacts_contact_once", "address"),

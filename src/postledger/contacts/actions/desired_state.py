@@ -14,6 +14,7 @@ from postledger.contacts.models import Subscription
 from postledger.contacts.states import SubscriptionState
 from postledger.contacts.unsubscribe_links import UnsubscribeRequest
 from postledger.lib.errors import ConflictError
+from postledger.lib.sentences import say
 
 
 class DesiredState(StrEnum):
@@ -83,14 +84,21 @@ def _move(
             subscriptions.subscribe(workspace_id, **target, is_confirmed=True)
         case _, None:
             raise SubscriptionUnknownError(
-                f"This contact was never subscribed to {target['list_key']!r}. Make the"
-                " subscription active or pending first."
+                say(
+                    "This contact was never subscribed to '%(list_key)s'. Make the subscription"
+                    " active or pending first.",
+                    list_key=target["list_key"],
+                )
             )
         case DesiredState.PAUSED, _ if current is not SubscriptionState.PAUSED:
             if not subscriptions.pause(workspace_id, **target):
                 raise SubscriptionNotActiveError(
-                    f"The subscription to {target['list_key']!r} is {current}, and only an active"
-                    " one can be paused. Let the contact subscribe or confirm first."
+                    say(
+                        "The subscription to '%(list_key)s' is %(state)s, and only an active one"
+                        " can be paused. Let the contact subscribe or confirm first.",
+                        list_key=target["list_key"],
+                        state=current,
+                    )
                 )
         case _:
             pass  # no state is requested, it is so already, or only the contact can confirm

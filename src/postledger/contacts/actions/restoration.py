@@ -17,6 +17,7 @@ from postledger.contacts.states import (
 )
 from postledger.contacts.unsubscribe_links import GENERAL, UnsubscribeRequest
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 from postledger.observability import masking
 from postledger.providers import addresses
 
@@ -54,7 +55,7 @@ def restore(  # noqa: PLR0913  each part by its name
     subscribe forms may mail it again.
     """
     if not reason.strip():
-        raise RestoreReasonMissingError("Give a reason for restoring; the history keeps it.")
+        raise RestoreReasonMissingError(say("Give a reason for restoring; the history keeps it."))
     change = ConsentChange(
         ConsentAction.RESTORED, Origin("operator", actor), now, detail=reason.strip()
     )

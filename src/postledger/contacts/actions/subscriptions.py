@@ -12,6 +12,7 @@ from postledger.contacts.consent import ConsentChange, Origin, Preferences
 from postledger.contacts.models import Subscription
 from postledger.contacts.states import ConsentAction, ContactState, SubscriptionState
 from postledger.lib.errors import ConflictError, RefusedError
+from postledger.lib.sentences import say
 
 MOST_EVENTS = 50
 LAST_MINUTE = 1_440
@@ -61,7 +62,10 @@ def subscribe(  # noqa: PLR0913  each part of a consent by its name
             after = states.requested_state(before, status, is_confirmed=is_confirmed)
             if after is None:
                 raise SubscriptionSuppressedError(
-                    f"This contact is suppressed for the list {list_key!r}. Restore it first."
+                    say(
+                        "This contact is suppressed for the list '%(list_key)s'. Restore it first.",
+                        list_key=list_key,
+                    )
                 )
             if locked is None or after is before:
                 return after
@@ -185,7 +189,9 @@ def _lock(workspace_id: int, contact_id: int, list_id: int) -> Subscription:
     locked = contact_state.lock_subscription(workspace_id, contact_id=contact_id, list_id=list_id)
     if locked is None:
         raise SubscriptionUnknownError(
-            "The contact does not exist, or is not subscribed to this list. Subscribe it first."
+            say(
+                "The contact does not exist, or is not subscribed to this list. Subscribe it first."
+            )
         )
     return locked
 
@@ -254,14 +260,20 @@ def check_preferences(preferences: Preferences, *, now: datetime) -> None:
     """Refuses preferences that nobody can follow, of a subscription to a list or to a topic."""
     window = (preferences.window_from, preferences.window_until)
     if None in window and window != (None, None):
-        raise InvalidPreferencesError("A delivery window needs both a start and an end.")
+        raise InvalidPreferencesError(say("A delivery window needs both a start and an end."))
     if any(minute is not None and not 0 <= minute <= LAST_MINUTE for minute in window):
         raise InvalidPreferencesError(
-            f"A delivery window is given in minutes of the day, 0 to {LAST_MINUTE}."
+            say(
+                "A delivery window is given in minutes of the day, 0 to %(last_minute)s.",
+                last_minute=str(LAST_MINUTE),
+            )
         )
     if preferences.max_notifications is not None and preferences.max_notifications < 1:
         raise InvalidPreferencesError(
-            "max_notifications must be 1 or more. To get no notifications, pause or unsubscribe."
+            say(
+                "max_notifications must be 1 or more. To get no notifications, pause or"
+                " unsubscribe."
+            )
         )
     _check_snooze(preferences.snooze_until, now)
     if preferences.locale is not None:
@@ -269,14 +281,22 @@ def check_preferences(preferences: Preferences, *, now: datetime) -> None:
     kinds = preferences.notify_on or ()
     if len(kinds) > MOST_EVENTS or not all(details.is_key(kind) for kind in kinds):
         raise InvalidPreferencesError(
-            f"Name at most {MOST_EVENTS} kinds of events, each with 1 to {details.LONGEST_KEY}"
-            " visible characters."
+            say(
+                "Name at most %(most_events)s kinds of events, each with 1 to %(longest_key)s"
+                " visible characters.",
+                most_events=MOST_EVENTS,
+                longest_key=details.LONGEST_KEY,
+            )
         )
 
 
 def _check_snooze(until: datetime | None, now: datetime) -> None:
     if until is not None and until > now + LONGEST_SNOOZE:
         raise InvalidPreferencesError(
-            f"A snooze ends within {LONGEST_SNOOZE.days // 365} years, and this one would end on"
-            f" {until:%Y-%m-%d}. To get nothing for longer, pause or unsubscribe."
+            say(
+                "A snooze ends within %(years)s years, and this one would end on %(until)s. To"
+                " get nothing for longer, pause or unsubscribe.",
+                years=LONGEST_SNOOZE.days // 365,
+                until=f"{until:%Y-%m-%d}",
+            )
         )

@@ -19,6 +19,7 @@ from postledger.contacts.filters.expressions import (
 )
 from postledger.contacts.states import ContactState, SubscriptionState
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import Sentence, join, say
 
 DEEPEST = 10
 MOST_CONDITIONS = 100
@@ -40,13 +41,15 @@ class InvalidFilterError(RefusedError):
 
     code = "invalid_filter"
 
-    def __init__(self, path: str, problem: str, remedy: str) -> None:
-        super().__init__(f"The filter cannot be used: at {path}, {problem}. {remedy}")
+    def __init__(self, path: str, problem: Sentence, remedy: Sentence) -> None:
         self.path = path
-        self.detail = f"{problem[:1].upper()}{problem[1:]}. {remedy}"
+        self.detail = join([problem, remedy])
+        super().__init__(
+            say("The filter cannot be used, at %(path)s: %(detail)s", path=path, detail=self.detail)
+        )
 
 
-def _refuse(path: str, problem: str, remedy: str) -> Never:
+def _refuse(path: str, problem: Sentence, remedy: Sentence) -> Never:
     raise InvalidFilterError(path, problem, remedy)
 
 
@@ -62,9 +65,15 @@ class _Parser:
 
     def read(self, data: object, path: str, depth: int) -> Filter:
         if depth > DEEPEST:
-            _refuse(path, f"conditions are nested more than {DEEPEST} deep", "Nest them less.")
+            _refuse(
+                path,
+                say("Conditions are nested more than %(deepest)s deep.", deepest=DEEPEST),
+                say("Nest them less."),
+            )
         if not isinstance(data, Mapping) or not all(isinstance(key, str) for key in data):
-            _refuse(path, "this is not a condition", 'Write an object like {"state": "OH"}.')
+            _refuse(
+                path, say("This is not a condition."), say('Write an object like {"state": "OH"}.')
+            )
         operator = next((name for name in _OPERATORS if name in data), None)
         if operator is None:
             return self._short_form(data, path)
@@ -73,9 +82,12 @@ class _Parser:
         if len(data) > 1:
             _refuse(
                 path,
-                f"{operator!r} must be alone in its object",
-                "Put each condition into an object of its own. For an attribute of that name,"
-                f' write {{"field": "attributes.{operator}"}}.',
+                say("'%(operator)s' must be alone in its object.", operator=operator),
+                say(
+                    "Put each condition into an object of its own. For an attribute of that name,"
+                    ' write {"field": "attributes.%(operator)s"}.',
+                    operator=operator,
+                ),
             )
         return self._group(operator, data[operator], f"{path}.{operator}", depth)
 
@@ -83,7 +95,9 @@ class _Parser:
         if operator == "not":
             return Not(self.read(data, path, depth + 1))
         if not isinstance(data, list) or not data:
-            _refuse(path, "this is not a list of conditions", "Write at least one in [ ].")
+            _refuse(
+                path, say("This is not a list of conditions."), say("Write at least one in [ ].")
+            )
         # Counted before they are read, so that a huge filter costs nothing.
         self._add_conditions(len(data), path)
         parts = tuple(
@@ -108,9 +122,13 @@ class _Parser:
         self._add_conditions(1, path)
         key = data["list"]
         if not isinstance(key, str) or not details.is_key(key):
-            _refuse(f"{path}.list", "this is not the key of a list", 'Write one like "news".')
+            _refuse(
+                f"{path}.list",
+                say("This is not the key of a list."),
+                say('Write one like "news".'),
+            )
         if Op.IS in data and Op.IN in data:
-            _refuse(path, "there are two comparisons", "Write one for each condition.")
+            _refuse(path, say("There are two comparisons."), say("Write one for each condition."))
         if Op.IS in data:
             return OnList(key, (_subscription_state(data[Op.IS], f"{path}.is"),))
         if Op.IN in data:
@@ -129,45 +147,78 @@ class _Parser:
             case [name] if name in parsers:
                 op = Op(name)
             case [name]:
-                _refuse(path, f"{name[:40]!r} is not a comparison here", f"Write one of {names}.")
+                _refuse(
+                    path,
+                    say("'%(name)s' is not a comparison here.", name=name[:40]),
+                    say("Write one of %(names)s.", names=names),
+                )
             case _:
-                _refuse(path, "a condition has one comparison", f"Write one of {names}.")
+                _refuse(
+                    path,
+                    say("A condition has one comparison."),
+                    say("Write one of %(names)s.", names=names),
+                )
         value = parsers[op](data[op], f"{path}.{op}", self._now)
         return Comparison(field, Op.SINCE if op is Op.WITHIN_DAYS else op, value)
 
     def _add_conditions(self, number: int, path: str) -> None:
         self._count += number
         if self._count > MOST_CONDITIONS:
-            remedy = 'Put values of the same comparison into one {"in": […]}.'
-            _refuse(path, f"there are more than {MOST_CONDITIONS} conditions", remedy)
+            remedy = say('Put values of the same comparison into one {"in": […]}.')
+            _refuse(
+                path,
+                say(
+                    "There are more than %(most)s conditions.",
+                    most=MOST_CONDITIONS,
+                ),
+                remedy,
+            )
 
 
 def _field(name: object, path: str) -> Column | AttributeField:
     names = ", ".join([*Column, f"{_ATTRIBUTES}NAME"])
     if not isinstance(name, str):
-        _refuse(path, "this is not the name of a field", f"Write one of {names}.")
+        _refuse(
+            path,
+            say("This is not the name of a field."),
+            say("Write one of %(names)s.", names=names),
+        )
     if name.startswith(_ATTRIBUTES):
         return AttributeField(_attribute_key(name.removeprefix(_ATTRIBUTES), path))
     if name.partition(".")[0] == _ENGAGEMENT:
-        problem = "opens and clicks are not counted yet"
-        _refuse(path, problem, f"Leave this condition out, or use one of {names}.")
+        problem = say("Opens and clicks are not counted yet.")
+        _refuse(
+            path, problem, say("Leave this condition out, or use one of %(names)s.", names=names)
+        )
     if name not in list(Column):
-        _refuse(path, f"there is no field {name[:40]!r}", f"Write one of {names}.")
+        _refuse(
+            path,
+            say("There is no field '%(name)s'.", name=name[:40]),
+            say("Write one of %(names)s.", names=names),
+        )
     return Column(name)
 
 
 def _attribute_key(key: str, path: str) -> str:
     if details.is_key(key):
         return key
-    problem = f"{key[:40]!r} cannot be the name of an attribute"
-    return _refuse(path, problem, f"Write 1 to {details.LONGEST_KEY} visible characters.")
+    problem = say("'%(key)s' cannot be the name of an attribute.", key=key[:40])
+    return _refuse(
+        path,
+        problem,
+        say("Write 1 to %(longest)s visible characters.", longest=details.LONGEST_KEY),
+    )
 
 
 def _subscription_state(word: object, path: str) -> SubscriptionState:
     states = [state.value for state in SubscriptionState]
     if isinstance(word, str) and word in states:
         return SubscriptionState(word)
-    return _refuse(path, "no subscription has this state", f"Write one of {', '.join(states)}.")
+    return _refuse(
+        path,
+        say("No subscription has this state."),
+        say("Write one of %(names)s.", names=", ".join(states)),
+    )
 
 
 def _value_parsers(field: Column | AttributeField) -> Mapping[Op, _ValueParser]:
@@ -190,49 +241,62 @@ def _value_parsers(field: Column | AttributeField) -> Mapping[Op, _ValueParser]:
 def _scalar(value: object, path: str, _: datetime) -> Scalar:
     if details.is_scalar(value):
         return value  # type: ignore[return-value]
-    remedy = (
-        f"Write a text of at most {details.LONGEST_TEXT} characters, a number below 2^53, true or"
-        ' false; for a field without a value, {"exists": false}.'
+    remedy = say(
+        "Write a text of at most %(longest)s characters, a number below 2^53, true or"
+        ' false; for a field without a value, {"exists": false}.',
+        longest=details.LONGEST_TEXT,
     )
-    return _refuse(path, "this is not a value to compare with", remedy)
+    return _refuse(path, say("This is not a value to compare with."), remedy)
 
 
 def _text(value: object, path: str, now: datetime) -> str:
     if isinstance(value, str):
         return str(_scalar(value, path, now))
-    return _refuse(path, "this is not a text", "Write it in quotation marks.")
+    return _refuse(path, say("This is not a text."), say("Write it in quotation marks."))
 
 
 def _fragment(value: object, path: str, now: datetime) -> str:
     text = _text(value, path, now)
     if len(text) <= LONGEST_FRAGMENT:
         return text
-    return _refuse(path, "this text is too long", f"Write at most {LONGEST_FRAGMENT} characters.")
+    return _refuse(
+        path,
+        say("This text is too long."),
+        say("Write at most %(longest)s characters.", longest=LONGEST_FRAGMENT),
+    )
 
 
 def _number(value: object, path: str, now: datetime) -> Scalar:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _scalar(value, path, now)
-    return _refuse(path, "this is not a number", "Write one without quotation marks.")
+    return _refuse(path, say("This is not a number."), say("Write one without quotation marks."))
 
 
 def _flag(value: object, path: str, _: datetime) -> bool:
     if isinstance(value, bool):
         return value
-    return _refuse(path, "this is neither true nor false", "Write one of them.")
+    return _refuse(path, say("This is neither true nor false."), say("Write one of them."))
 
 
 def _contact_state(value: object, path: str, now: datetime) -> str:
     states = [state.value for state in ContactState]
     if value in states:
         return _text(value, path, now)
-    return _refuse(path, "no contact has this state", f"Write one of {', '.join(states)}.")
+    return _refuse(
+        path,
+        say("No contact has this state."),
+        say("Write one of %(names)s.", names=", ".join(states)),
+    )
 
 
 def _values(value: object, path: str) -> list[object]:
     if isinstance(value, list) and 0 < len(value) <= MOST_VALUES:
         return value
-    return _refuse(path, "this is not a list of values", f"Write 1 to {MOST_VALUES} in [ ].")
+    return _refuse(
+        path,
+        say("This is not a list of values."),
+        say("Write 1 to %(most)s in [ ].", most=MOST_VALUES),
+    )
 
 
 def _each(parse_item: Callable[[object, str, datetime], Scalar]) -> _ValueParser:
@@ -245,7 +309,7 @@ def _each(parse_item: Callable[[object, str, datetime], Scalar]) -> _ValueParser
 
 def _time(value: object, path: str, _: datetime) -> datetime:
     """A day, which begins at midnight UTC, or a time with its zone."""
-    remedy = "Write a day like 2026-11-15, or a time with its zone like 2026-11-15T09:00:00Z."
+    remedy = say("Write a day like 2026-11-15, or a time with its zone like 2026-11-15T09:00:00Z.")
     try:
         time = datetime.fromisoformat(value if isinstance(value, str) else "")
         if time.tzinfo is None:
@@ -253,13 +317,17 @@ def _time(value: object, path: str, _: datetime) -> datetime:
             time = datetime(day.year, day.month, day.day, tzinfo=UTC)
         return time.astimezone(UTC)
     except (ValueError, OverflowError):
-        return _refuse(path, "this is not a day or a time", remedy)
+        return _refuse(path, say("This is not a day or a time."), remedy)
 
 
 def _days(value: object, path: str, now: datetime) -> datetime:
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_DAYS:
         return now - timedelta(days=value)
-    return _refuse(path, "this is not a number of days", f"Write one from 1 to {MOST_DAYS}.")
+    return _refuse(
+        path,
+        say("This is not a number of days."),
+        say("Write one from 1 to %(most)s.", most=MOST_DAYS),
+    )
 
 
 _FOR_ATTRIBUTES: Mapping[Op, _ValueParser] = {

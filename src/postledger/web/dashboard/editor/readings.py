@@ -16,6 +16,7 @@ from postledger.contacts.models import Contact
 from postledger.content import notion_pages
 from postledger.content.rendering import compiled_template
 from postledger.lib.errors import RefusedError
+from postledger.web.shared.sentences import translate
 
 _PAGE_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -41,7 +42,7 @@ def beside(field: str) -> Iterator[None]:
     try:
         yield
     except RefusedError as error:
-        raise WrongFieldError(field, str(error)) from error
+        raise WrongFieldError(field, translate(error)) from error
 
 
 def require(field: str, value: object, text: str) -> None:

@@ -19,6 +19,7 @@ from postledger.mailing.send_times import InvalidTimingError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.editor.draft_form import DraftForm, Part
 from postledger.web.dashboard.editor.readings import WrongFieldError
+from postledger.web.shared.sentences import translate
 
 # Beside which field a refusal is shown, if not beside that of its part.
 _FIELDS = {
@@ -117,7 +118,7 @@ def _find_field(part: Part, form: DraftForm, error: RefusedError) -> str:
 def _describe(error: RefusedError) -> str:
     if isinstance(error, InvalidNameError):
         return _("Use 1 to 100 printable characters, without a space at either end.")
-    return error.detail if isinstance(error, InvalidFilterError) else str(error)
+    return translate(error.detail if isinstance(error, InvalidFilterError) else error)
 
 
 def _list_problems(form: DraftForm) -> list[UnsavedField]:

@@ -19,6 +19,7 @@ from postledger.deliveries import account_changes
 from postledger.lib.errors import RefusedError
 from postledger.providers import addresses
 from postledger.web.dashboard.forms import PageForm
+from postledger.web.shared.sentences import translate
 
 _ORGANISATION = ("org_name", "org_address", "unsubscribe_base_url")
 _LONGEST_LINE = 200
@@ -98,7 +99,7 @@ class WorkspaceForm(PageForm):
         try:
             check(text)
         except InvalidOrganisationError as refused:
-            raise ValidationError(str(refused)) from None
+            raise ValidationError(translate(refused)) from None
         return text
 
     def store(self, workspace_id: int, *, actor: str) -> bool:
@@ -131,9 +132,9 @@ class WorkspaceForm(PageForm):
         except InvalidNameError:
             self.add_error(field, _("Use printable characters only."))
         except InvalidOrganisationError as refused:
-            self.add_error(None, str(refused))
+            self.add_error(None, translate(refused))
         except RefusedError as refused:
-            self.add_error(field, str(refused))
+            self.add_error(field, translate(refused))
 
     def _rename(self, workspace_id: int, actor: str) -> None:
         workspaces.rename_workspace(workspace_id, self.cleaned_data["name"], actor=actor)

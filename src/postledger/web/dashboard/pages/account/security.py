@@ -17,6 +17,7 @@ from postledger.lib.errors import RefusedError
 from postledger.web.dashboard.access import Visitor, find_visitor
 from postledger.web.dashboard.frame import render_page
 from postledger.web.shared import last_workspace
+from postledger.web.shared.sentences import translate
 
 _LANGUAGES = [
     ("", gettext_lazy("As my browser asks")),
@@ -49,7 +50,7 @@ def _save(user: User, form: ProfileForm) -> bool:
     try:
         profiles.change_profile(user, **form.cleaned_data)
     except RefusedError as refused:
-        form.add_error("name", str(refused))
+        form.add_error("name", translate(refused))
     return not form.errors
 
 

@@ -22,6 +22,7 @@ from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.lib.ids import DeliveryId
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.parameters import read_text
+from postledger.web.shared.sentences import translate
 
 _DEAD_LETTER_ACTIONS = {"requeue": requeueing.REQUEUE, "discard": dead_letters.DISCARD}
 
@@ -129,7 +130,7 @@ def _answer(
     except NotFoundError:
         raise Http404 from None
     except RefusedError as refused:
-        messages.error(request, str(refused))
+        messages.error(request, translate(refused))
     except (KeyError, ValueError):
         messages.error(request, _("The form was incomplete, so nothing changed. Try again."))
     response: HttpResponse = redirect("attention", visitor.workspace.pk)

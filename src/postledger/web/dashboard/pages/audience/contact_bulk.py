@@ -18,6 +18,7 @@ from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import bulk_forms, contact_search
 from postledger.web.dashboard.audience.bulk_forms import FORMS, Deed
 from postledger.web.dashboard.audience.questions import Question, ask
+from postledger.web.shared.sentences import translate
 
 _SHOWN_ADDRESSES = 3
 _MOST_DIGITS = 18
@@ -62,7 +63,7 @@ def _describe_refusal(error: RefusedError) -> str:
     if isinstance(error, bulk.TooManyContactsError):
         text = _("This is possible for at most %(most)s people at once. Narrow the search.")
         return text % {"most": formats.count(bulk.MOST)}
-    return str(error)
+    return translate(error)
 
 
 def _make_question(

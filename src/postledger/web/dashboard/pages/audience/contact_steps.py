@@ -24,6 +24,7 @@ from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import words
 from postledger.web.dashboard.audience.questions import Question, ask
 from postledger.web.dashboard.forms import PageForm
+from postledger.web.shared.sentences import translate
 
 _asks = require_http_methods(["GET", "HEAD", "POST"])
 
@@ -81,7 +82,7 @@ def suppress(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRes
                 actor=visitor.actor,
             )
         except RefusedError as error:  # its list was archived meanwhile
-            form.add_error("scope", str(error))
+            form.add_error("scope", translate(error))
         else:
             done = _("Suppressed.") if has_changed else _("It was suppressed already.")
             return _leave(request, visitor, contact, done)

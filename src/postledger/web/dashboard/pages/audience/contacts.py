@@ -32,6 +32,7 @@ from postledger.web.dashboard.editor.conditions import COMPARISONS, Condition
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.parameters import read_number, read_text
 from postledger.web.shared.csv_files import csv_response
+from postledger.web.shared.sentences import translate
 
 ON_A_PAGE = 50
 # A number that takes longer to count is estimated.
@@ -63,7 +64,7 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         )
         count = audience.count_or_estimate(workspace_id, wanted, patience=_PATIENCE)
     except RefusedError as error:
-        trouble = str(error)
+        trouble = translate(error)
     values = {
         "may_manage": visitor.may(Permission.MANAGE_CONTACTS),
         "title": _("Contacts"),

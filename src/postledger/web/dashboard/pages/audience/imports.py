@@ -34,6 +34,7 @@ from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.parameters import read_number
 from postledger.web.shared.bodies import LARGEST_UPLOAD, MIB
 from postledger.web.shared.csv_files import csv_response
+from postledger.web.shared.sentences import translate
 
 _ON_A_PAGE = 20
 _MOVING = (ImportState.PREVIEWING, ImportState.RUNNING)
@@ -74,7 +75,7 @@ def upload(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         try:
             return redirect("import", visitor.workspace.pk, _store(visitor, form))
         except RefusedError as error:
-            form.add_error("file", str(error))
+            form.add_error("file", translate(error))
     return _show_all(request, visitor, form)
 
 
@@ -146,7 +147,7 @@ def try_out(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespo
     except NotFoundError:
         raise
     except RefusedError as error:
-        return _refuse(request, visitor, shown, chosen, str(error))
+        return _refuse(request, visitor, shown, chosen, translate(error))
     return redirect("import", visitor.workspace.pk, import_id)
 
 
@@ -203,7 +204,7 @@ def start(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespons
     except NotFoundError:
         raise
     except RefusedError as error:  # it was started or abandoned meanwhile
-        messages.error(request, str(error))
+        messages.error(request, translate(error))
     return redirect("import", visitor.workspace.pk, import_id)
 
 
@@ -215,7 +216,7 @@ def abandon(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespo
         try:
             uploads.abandon_import(visitor.workspace.pk, import_id, actor=visitor.actor)
         except RefusedError as error:
-            messages.error(request, str(error))
+            messages.error(request, translate(error))
         return redirect(url)
     question = Question(
         heading=_("Cancel the import of %(file)s?") % {"file": shown.file_name},

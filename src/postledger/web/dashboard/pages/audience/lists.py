@@ -32,6 +32,7 @@ from postledger.web.dashboard.components import charts
 from postledger.web.dashboard.components.charts import Chart
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_page
+from postledger.web.shared.sentences import translate
 
 _DAYS = 90
 
@@ -77,9 +78,9 @@ def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         try:
             lists.create_list(visitor.workspace.pk, **form.cleaned_data, actor=visitor.actor)
         except constraints.InvalidNameError as error:
-            form.add_error("name", str(error))
+            form.add_error("name", translate(error))
         except RefusedError as error:
-            form.add_error("key", str(error))
+            form.add_error("key", translate(error))
         else:
             return redirect("list", visitor.workspace.pk, form.cleaned_data["key"])
     return _show_all(request, visitor, form)
@@ -101,7 +102,7 @@ def change(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
                 visitor.workspace.pk, key=key, **form.cleaned_data, actor=visitor.actor
             )
         except RefusedError as error:
-            form.add_error("name", str(error))
+            form.add_error("name", translate(error))
         else:
             messages.success(request, _("Saved."))
             return redirect("list", visitor.workspace.pk, key)
@@ -116,7 +117,7 @@ def archive(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
     try:
         act(visitor.workspace.pk, key=key, actor=visitor.actor)
     except RefusedError as error:  # somebody else did it meanwhile
-        messages.error(request, str(error))
+        messages.error(request, translate(error))
     else:
         messages.success(request, _("It is in use again.") if is_archived else _("Archived."))
     return redirect("list", visitor.workspace.pk, key)

@@ -27,6 +27,7 @@ from postledger.web.dashboard.editor import choices
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.parameters import read_number, read_text
+from postledger.web.shared.sentences import translate
 
 # To count one segment, and all of them; the others are estimated.
 _PATIENCE, _PATIENCE_FOR_ALL = timedelta(seconds=2), timedelta(seconds=4)
@@ -67,7 +68,7 @@ def _make_row(
         patience = max(_LEAST, min(_PATIENCE, left))
         count = audience.count_or_estimate(visitor.workspace.pk, wanted, patience=patience)
     except RefusedError as error:
-        return {**values, "trouble": str(error)}
+        return {**values, "trouble": translate(error)}
     return {**values, "count": count}
 
 
@@ -93,7 +94,7 @@ def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
             visitor.workspace.pk, name=name, stored=stored, actor=visitor.actor, now=now
         )
     except RefusedError as error:
-        messages.error(request, str(error))
+        messages.error(request, translate(error))
         query["name"] = name
         return redirect(f"{url}?{query.urlencode()}")
     messages.success(request, _("Saved as the segment %(name)s.") % {"name": name})
@@ -113,7 +114,7 @@ def rename(request: HttpRequest, visitor: Visitor, segment_id: int) -> HttpRespo
         except NotFoundError:
             raise
         except RefusedError as error:
-            form.add_error("name", str(error))
+            form.add_error("name", translate(error))
         else:
             return redirect("segments", visitor.workspace.pk)
     question = _ask_about(visitor, segment, _("Rename %(name)s"), _("Rename"), [])

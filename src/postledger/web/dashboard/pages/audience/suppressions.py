@@ -30,6 +30,7 @@ from postledger.web.dashboard.audience.questions import Question, ask
 from postledger.web.dashboard.forms import AddressField, PageForm
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.parameters import read_text
+from postledger.web.shared.sentences import translate
 
 _ON_A_PAGE = 50
 _HASH_DIGITS = 32
@@ -72,7 +73,7 @@ def add(request: HttpRequest, visitor: Visitor) -> HttpResponse:
                 actor=visitor.actor,
             )
         except RefusedError as error:
-            form.add_error("scope", str(error))
+            form.add_error("scope", translate(error))
         else:
             done = _("Suppressed.") if has_changed else _("It was suppressed already.")
             messages.success(request, done)

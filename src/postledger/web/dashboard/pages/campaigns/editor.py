@@ -32,6 +32,7 @@ from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.runs import words
 from postledger.web.shared import languages
+from postledger.web.shared.sentences import translate
 
 
 class NewCampaignForm(PageForm):
@@ -91,7 +92,7 @@ def duplicate(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpR
     except NotFoundError:
         raise
     except RefusedError as error:  # its list or its sender may be archived since
-        messages.error(request, str(error))
+        messages.error(request, translate(error))
         return redirect("campaign", visitor.workspace.pk, campaign_id)
     return redirect("campaign_edit", visitor.workspace.pk, copied)
 

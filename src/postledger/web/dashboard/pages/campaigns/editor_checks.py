@@ -29,6 +29,7 @@ from postledger.web.dashboard.pages.campaigns.editor import list_steps, read_mom
 from postledger.web.dashboard.parameters import read_text
 from postledger.web.dashboard.runs import rows, words
 from postledger.web.dashboard.runs.questions import LARGE
+from postledger.web.shared.sentences import translate
 
 _ON_A_PAGE = 100
 _SETTLED = {RunState.OPEN, RunState.SENT, RunState.CLOSED, RunState.CANCELLED}
@@ -107,7 +108,7 @@ def show_audience(request: HttpRequest, visitor: Visitor, campaign_id: int) -> H
             )
         )
     except FilterTooCostlyError as error:
-        trouble = str(error)
+        trouble = translate(error)
     is_recipients = reason == people.RECIPIENTS
     values = {
         "title": _("Will get it") if is_recipients else people.describe_reason(reason),
@@ -162,7 +163,7 @@ def _send_test(request: HttpRequest, visitor: Visitor, campaign: CampaignFacts) 
 def _describe_test(error: RefusedError) -> str:
     if isinstance(error, NoTestAddressError):
         return _("There is no address to send a test to. Write one as name@example.com.")
-    return str(error)
+    return translate(error)
 
 
 def _answer_test(
@@ -212,7 +213,7 @@ def launch(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResp
     except NotFoundError:
         raise
     except RefusedError as error:
-        return _refuse_launch(request, visitor, campaign, typed, str(error))
+        return _refuse_launch(request, visitor, campaign, typed, translate(error))
     messages.success(request, _("Launched. Its books are below, live."))
     return redirect("run", visitor.workspace.pk, run_id)
 

@@ -17,6 +17,7 @@ from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.editor import snippets
 from postledger.web.dashboard.frame import render_fragment
 from postledger.web.dashboard.parameters import read_text
+from postledger.web.shared.sentences import translate
 
 
 @require_POST
@@ -32,7 +33,7 @@ def upload(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResp
             format_, url, description=read_text(request.POST, "description")
         )
     except InvalidPictureError as error:
-        trouble = str(error)
+        trouble = translate(error)
     if "HX-Request" in request.headers:
         values = {"snippet": snippet, "trouble": trouble}
         response = render_fragment(request, visitor, "dashboard/editor_picture.html", values)

@@ -16,6 +16,7 @@ from postledger.web.dashboard.editor import readings
 from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.letter_frame import show_in_frame
 from postledger.web.dashboard.parameters import read_text
+from postledger.web.shared.sentences import translate
 
 _OFFERED = 8  # readers
 SHOWN = ("desktop", "phone", "text")
@@ -84,7 +85,7 @@ def _render(visitor: Visitor, campaign: CampaignFacts, address: str) -> Rendered
     except NotFoundError:
         raise
     except RefusedError as error:
-        return Rendered(None, str(error))
+        return Rendered(None, translate(error))
 
 
 def _list_readers(visitor: Visitor, campaign: CampaignFacts) -> list[str]:

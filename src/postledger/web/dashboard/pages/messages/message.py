@@ -34,6 +34,7 @@ from postledger.web.dashboard.components.why import Choice, Why, describe_cause
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.letter_frame import show_in_frame
 from postledger.web.dashboard.mails import timeline
+from postledger.web.shared.sentences import translate
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ def requeue(request: HttpRequest, visitor: Visitor, mail_id: UUID) -> HttpRespon
         seen.uuid()  # raises for a try that no id can have
         deciding.decide_one(requeueing.REQUEUE, visitor.workspace.pk, seen, actor=visitor.actor)
     except NotDecidedError as refused:
-        messages.error(request, str(refused))
+        messages.error(request, translate(refused))
     except ValueError:
         messages.error(request, _("The form was incomplete, so nothing changed. Try again."))
     else:

@@ -23,6 +23,7 @@ from postledger.web.dashboard.settings.integration_forms import (
     find_permission,
     read_stored,
 )
+from postledger.web.shared.sentences import translate
 
 _KINDS: dict[IntegrationKind, tuple[str | Promise, Promise]] = {
     IntegrationKind.NOTION: ("Notion", gettext_lazy("Pages of Notion are mailed as campaigns.")),
@@ -68,7 +69,7 @@ def change(request: HttpRequest, visitor: Visitor, *, kind: IntegrationKind) -> 
                 visitor.workspace.pk, kind, changes=form.list_changes(), actor=visitor.actor
             )
         except RefusedError as refused:
-            form.add_error(None, str(refused))
+            form.add_error(None, translate(refused))
         else:
             messages.success(request, _("Saved."))
             return redirect("integrations", visitor.workspace.pk)
