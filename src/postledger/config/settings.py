@@ -109,7 +109,10 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["postledger.web.dashboard.formats"],
+            "builtins": [
+                "postledger.web.dashboard.formats",
+                "postledger.web.dashboard.components.finding_words",
+            ],
         },
     }
 ]

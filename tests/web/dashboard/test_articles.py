@@ -11,6 +11,7 @@ from django.conf import LazySettings
 
 from postledger.accounts import integrations
 from postledger.accounts.integrations import IntegrationKind
+from postledger.accounts.models import Workspace
 from postledger.accounts.people.roles import Role
 from postledger.content import articles
 from postledger.content.slices import SliceFields
@@ -239,3 +240,20 @@ def test_what_is_no_notion_page_says_so_and_is_not_asked_for(
     assert EVIL not in shown
     assert notion.requests == []
     assert anna.get("content/notion/letter/", page=EVIL).status_code == 404
+
+
+def test_an_incomplete_footer_leads_to_the_settings_in_the_words_of_the_reader(
+    anna: Person, may: str, settings: LazySettings
+) -> None:
+    add(anna, title="News", body_md="[more](/more)")
+    Workspace.objects.filter(pk=anna.workspace_id).update(org_address="")
+    english = anna.read(may)
+    anna.client.cookies[settings.LANGUAGE_COOKIE_NAME] = "ru"
+    russian = anna.read(may)
+    settings.UNSUBSCRIBE_SECRET = ""
+
+    assert "unsubscribe page in the settings, under Workspace." in english
+    assert "postledger workspace footer" not in english
+    assert "страницу отписки в настройках" in russian
+    assert "Текст, строка 3" in russian
+    assert "UNSUBSCRIBE_SECRET" in anna.read(may)

@@ -89,9 +89,9 @@ def test_a_wrong_version_is_refused_beside_its_fields_and_keeps_what_was_typed(
     assert refused.status_code == 422
     assert "Dear {{ town }}" in page
     assert "'???' is not a locale" in page
-    assert "It uses city, which is not declared." in page
+    assert "The text uses city, which is not declared." in page
     assert "shorten it to 150" in page
-    assert 'id="id_texts-2-preheader_error">preheader, line 1: ' in page
+    assert 'id="id_texts-2-preheader_error">Preheader, line 1: ' in page
     assert 'value="{% if name %}"' in page
     assert templates.list_versions(anna.workspace_id, key="welcome") == []
 
@@ -127,7 +127,7 @@ def test_a_text_is_tried_before_it_is_saved(anna: Person, welcome: str) -> None:
 
     assert "Dear Alice of [city]" in tried.content.decode()
     assert tried.headers["Content-Security-Policy"].startswith("sandbox;")
-    assert "Declare the variable city" in faulty.content.decode()
+    assert "The text uses city, which is not declared" in faulty.content.decode()
     assert faulty.headers["Content-Security-Policy"].startswith("sandbox;")
     assert templates.list_versions(anna.workspace_id, key="welcome") == []
 

@@ -4,7 +4,7 @@ the allow-list has.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self, override
 
 from postledger.content.rendering import html_allow_list, html_tokens
@@ -17,6 +17,7 @@ MAX_SUBJECT = 150
 
 MOST_FINDINGS = 20
 
+_LONGEST_QUOTED = 1_000  # characters
 _MOST_PIECES = 20_000  # tags and attributes: some tenths of a second
 
 
@@ -28,6 +29,7 @@ class Finding:
     place: str
     remedy: str
     is_warning: bool = False  # a warning does not keep the mail from being sent
+    written: str = field(default="", compare=False)  # the tag or the link that it is about
 
 
 class FindingsError(RefusedError):
@@ -104,12 +106,20 @@ def _html_findings(html: str, *, is_accepted: bool = False) -> Iterator[Finding]
     else:
         is_suspicious, lines = _is_suspicious(data), LineNumbers(html)
         for code, offset in _dangers(html) if is_suspicious else ():
-            yield Finding(code, f"html, line {lines.at(offset)}", _REMEDIES[code])
+            place, written = f"html, line {lines.at(offset)}", _quote_tag(html, offset)
+            yield Finding(code, place, _REMEDIES[code], written=written)
         for refusal in () if is_accepted else html_allow_list.find_refused(html):
             # Of what is suspicious, the dangers say this already.
             if not (is_suspicious and refusal.code == "markup_unreadable"):
                 place = f"html, line {lines.at(refusal.offset)}"
-                yield Finding(refusal.code, place, refusal.remedy)
+                written = _quote_tag(html, refusal.offset)
+                yield Finding(refusal.code, place, refusal.remedy, written=written)
+
+
+def _quote_tag(html: str, offset: int) -> str:
+    """The tag that begins here, as it is written; empty where none does, or a very long one."""
+    end = html.find(">", offset, offset + _LONGEST_QUOTED)
+    return html[offset : end + 1] if html.startswith("<", offset) else ""
 
 
 # A mail without any of these cannot contain the dangers below, and nearly every mail has none.

@@ -51,10 +51,11 @@ class InvalidTemplateError(Exception):
 
     def __init__(self, code: str, line: int, remedy: str) -> None:
         super().__init__(remedy)
-        self.code, self.line, self.remedy = code, line, remedy
+        self.code, self.line, self.remedy = code, line, remedy  # line 0: the parser knows none
 
     def finding(self, place: str) -> Finding:
-        return Finding(self.code, f"{place}, line {self.line}", self.remedy)
+        where = f"{place}, line {self.line}" if self.line else place
+        return Finding(self.code, where, self.remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,10 +249,43 @@ def _parsed(source: str, *, is_html: bool) -> BoundTemplate:
         raise InvalidTemplateError("liquid_too_deep", 1, "Nest fewer conditions.") from None
     except LiquidError as error:
         context = error.context()
-        line = context[0] if context else 1
-        remedy = f"Liquid does not understand this: {_describe(error)}."
+        message = _describe(error)
+        line = context[0] if context else _find_line(source, message)
+        remedy = f"Liquid does not understand this: {message}."
         raise InvalidTemplateError("liquid_invalid", line, remedy) from None
     return template
+
+
+def _find_line(source: str, message: str) -> int:
+    """The line of a block without an end, or of a tag that lacks a part: the parser does not say.
+
+    0 if it is neither.
+    """
+    block = message.removeprefix("expected tag end").partition(",")[0]
+    line, opened = 1, list[int]()
+    for number, part in enumerate(split_liquid(source)):
+        name = _name_tag(part) if number % 2 else ""
+        if name == block:
+            opened.append(line)
+        elif name == f"end{block}" and opened:
+            opened.pop()
+        elif number % 2 and _fails_with(part, message):
+            return line
+        line += part.count("\n")
+    return opened[-1] if opened else 0
+
+
+def _name_tag(tag: str) -> str:
+    words = tag.strip("{%-}").split(maxsplit=1)
+    return words[0] if words and tag.startswith("{%") else ""
+
+
+def _fails_with(tag: str, message: str) -> bool:
+    try:
+        _ENVIRONMENTS[False].from_string(tag)
+    except LiquidError as error:
+        return _describe(error) == message
+    return False
 
 
 _LONGEST_TAG = 4_000

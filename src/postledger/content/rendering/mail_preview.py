@@ -18,6 +18,7 @@ from postledger.content.rendering.compiled_template import (
 from postledger.content.rendering.footer import Footer
 from postledger.content.rendering.html_tokens import Kind, LineNumbers, Token
 from postledger.content.rendering.letter import GIVEN, Letter, LetterError, Script
+from postledger.content.rendering.own_places import name_own_places
 from postledger.content.rendering.source import Source, SourceError, make_script
 
 # Gmail shows no more of a mail than this, and hides the remaining part behind a link.
@@ -80,7 +81,8 @@ def preview_source(  # noqa: PLR0913  the parts of a preview, each by its name
         )
     except SourceError as refused:
         return MailPreview((*parts.missing, *refused.findings))
-    return preview_script(script, values=values, footer=footer)
+    preview = preview_script(script, values=values, footer=footer)
+    return replace(preview, findings=tuple(name_own_places(preview.findings, source.body)))
 
 
 def list_variables(source: Source) -> tuple[str, ...] | None:
@@ -97,7 +99,8 @@ def _refuse_blank(source: Source) -> None:
     """In our layout, a mail without content of its own would look as if it had some."""
     if not source.body.strip():
         subject = compiled_template.without_liquid(source.subject)
-        raise SourceError(checks.findings(subject=subject, html=""))
+        no_text = Finding("html_missing", "body", "The mail has no text yet. Write one.")
+        raise SourceError([*checks.check_subject(subject), no_text])
 
 
 def preview_script(
@@ -161,17 +164,20 @@ def _tag_warnings(html: str, tag: Token, *, place: str) -> Iterator[Finding]:
             "alt_missing",
             place,
             'Describe the picture in alt, or write alt="" where it only decorates.',
+            written=attributes["src"].decoded(html) if "src" in attributes else "",
         )
     if tag.name == "a" and "href" in attributes:
-        link = attributes["href"].decoded(html).strip().lower()
+        written = attributes["href"].decoded(html).strip()
+        link = written.lower()
         # A variable is checked when it has a value.
         if link and not link.startswith((*_REACHABLE, _VALUE)):
             yield _warning(
                 "link_unreachable",
                 place,
                 "Begin the link with https:// or mailto:. A relative link does not work in a mail.",
+                written=written,
             )
 
 
-def _warning(code: str, place: str, remedy: str) -> Finding:
-    return Finding(code, place, remedy, is_warning=True)
+def _warning(code: str, place: str, remedy: str, *, written: str = "") -> Finding:
+    return Finding(code, place, remedy, is_warning=True, written=written)

@@ -26,6 +26,7 @@ from postledger.content.rendering import (
 from postledger.content.rendering import preheader as preheaders
 from postledger.content.rendering.branding import NO_BRANDING, Branding
 from postledger.content.rendering.checks import Finding, FindingsError
+from postledger.content.rendering.compiled_template import CompiledTemplate, InvalidTemplateError
 from postledger.content.rendering.footer import PLACE, Footer
 from postledger.content.rendering.letter import Script
 from postledger.content.rendering.liquid_markers import MarkedText
@@ -72,6 +73,7 @@ def make_script(
     """Raises SourceError for a source that cannot be read; `Letter` decides whether to send it."""
     prepared = prepare(source, branding=branding)
     html = _add_preheader(prepared.html, source.preheader)
+    _refuse_wrong_liquid(source)
     script = Script(source.subject, html, prepared.text, required, optional)
     return _add_footer(script, footer, source.locale)
 
@@ -132,6 +134,18 @@ def prepare(source: Source, *, branding: Branding = NO_BRANDING) -> Rendered:
         case never:
             assert_never(never)
     return Rendered(prepared.html, source.text or prepared.text)
+
+
+@_refusing_failures()
+def _refuse_wrong_liquid(source: Source) -> None:
+    """By the lines that the author wrote: those of the HTML mean nothing to them."""
+    findings = []
+    for place in ("subject", "body", "text"):
+        try:
+            CompiledTemplate(getattr(source, place), is_html=False)
+        except InvalidTemplateError as invalid:
+            findings.append(invalid.finding(place))
+    _refuse(findings)
 
 
 @_refusing_failures()

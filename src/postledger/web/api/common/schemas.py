@@ -50,7 +50,7 @@ class FindingOut(ResponseSchema):
     """An issue of content: an error prevents sending, a warning does not."""
 
     code: str = Field(description="Never changes its meaning.", examples=["alt_missing"])
-    place: str = Field(examples=["html, line 3"])
+    place: str = Field(examples=["body, line 3"])
     remedy: str
     is_warning: bool
 

@@ -7,20 +7,19 @@ from typing import Any
 from django import forms
 from django.forms import BaseFormSet, formset_factory
 from django.http import QueryDict
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from postledger.content import locales, previews
 from postledger.content.locales import InvalidLocaleError
-from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.source import Format, Source
 from postledger.content.versions import Version
+from postledger.web.dashboard.components.finding_words import describe_finding
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.parameters import read_number
 
 MOST_TEXTS = 20
 _PREFIX = "texts"
-_OWN_FAULTS = ("subject", "preheader")  # the fields beside which their faults are shown
+_OWN_FAULTS = ("subject", "preheader", "text")  # the fields beside which their faults are shown
 _BETWEEN = re.compile(r"[\s,;]+")
 _FORMATS = (
     (Format.MARKDOWN.value, "Markdown"),
@@ -164,17 +163,8 @@ class VersionForm:
         )
         for fault in preview.faults():
             field = fault.place.partition(",")[0]
-            form.add_error(field if field in _OWN_FAULTS else "body", _describe(fault))
+            form.add_error(field if field in _OWN_FAULTS else "body", describe_finding(fault))
         return bool(preview.faults())
-
-
-def _describe(fault: Finding) -> str:
-    if fault.code == "unknown_variable":
-        return _(
-            "It uses %(name)s, which is not declared. Add it to the required or the optional"
-            " variables, or correct its name."
-        ) % {"name": fault.place}
-    return f"{fault.place}: {fault.remedy}"
 
 
 def _split_names(text: str) -> tuple[str, ...]:

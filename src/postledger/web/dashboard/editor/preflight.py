@@ -31,6 +31,7 @@ from postledger.pacing.outlook import Outlook
 from postledger.providers.headers import InvalidHeaderError
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.components import finding_words
 from postledger.web.dashboard.editor import choices
 from postledger.web.dashboard.senders import dns_words
 
@@ -191,7 +192,8 @@ def _tell_finding(finding: Finding, *, is_of_everybody: bool) -> Iterator[Check]
     if finding.code == _MISSING_VALUE and "." not in finding.place:
         return  # the lines about missing values count who lacks it
     level = PROBLEM if is_of_everybody and not finding.is_warning else WARNING
-    yield Check(level, finding.place.capitalize(), finding.remedy, "#content")
+    title, text = finding_words.place(finding), finding_words.remedy(finding)
+    yield Check(level, title, text, "#content")
 
 
 def _check_size(size: int) -> Check:
@@ -291,7 +293,7 @@ def _find_lacking(organisation: Organisation) -> str:
     if not organisation.unsubscribe_page:
         return _("Enter the address of the unsubscribe page in the settings.")
     if not settings.UNSUBSCRIBE_SECRET:
-        return _("The operator has to set UNSUBSCRIBE_SECRET: no unsubscribe link works without.")
+        return str(finding_words.NO_SECRET)
     return ""
 
 

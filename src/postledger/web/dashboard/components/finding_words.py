@@ -1,0 +1,84 @@
+"""What checks found in content, in the words of pages and in the reader's language."""
+
+from collections.abc import Mapping
+
+from django import template
+from django.conf import settings
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from postledger.content.rendering.checks import Finding
+
+register = template.Library()
+
+# The fields of a text, as its form names them.
+_PLACES: Mapping[str, Promise] = {
+    "subject": gettext_lazy("Subject"),
+    "preheader": gettext_lazy("Preheader"),
+    "body": gettext_lazy("Text"),
+    "text": gettext_lazy("Plain text of your own"),
+    "footer": gettext_lazy("Footer"),
+    "sender": gettext_lazy("Sender"),
+    "locale": gettext_lazy("Language"),
+}
+# Other remedies have parts of the text in them, and are shown as they are.
+_REMEDIES: Mapping[str, Promise] = {
+    "subject_missing": gettext_lazy("The email has no subject yet. Write one."),
+    "html_missing": gettext_lazy("The email has no text yet. Write one."),
+    "unknown_variable": gettext_lazy(
+        "The text uses %(place)s, which is not declared. Add it to the required or the optional"
+        " variables, or correct its name."
+    ),
+    "template_missing_variable": gettext_lazy("%(place)s has no value, and it may not be empty."),
+    "alt_missing": gettext_lazy(
+        'Describe the picture in alt, or write alt="" where it only decorates.'
+    ),
+    "link_unreachable": gettext_lazy(
+        "Begin the link with https:// or mailto:. A relative link does not work in an email."
+    ),
+    "script_element": gettext_lazy(
+        "Remove the script element: no mail program runs it, and filters refuse it."
+    ),
+    "event_handler": gettext_lazy(
+        "Remove the event handler: no mail program runs it, and filters refuse it."
+    ),
+    "script_url": gettext_lazy("Replace the javascript: link by the address of a page."),
+    "footer_missing": gettext_lazy(
+        "It has no unsubscribe link; the footer that is added when it is sent has one."
+    ),
+    "footer_env_missing": gettext_lazy(
+        "It is not complete. An owner enters the organisation, its postal address and the"
+        " unsubscribe page in the settings, under Workspace."
+    ),
+}
+NO_SECRET = gettext_lazy(
+    "The operator has to set UNSUBSCRIBE_SECRET: no unsubscribe link works without."
+)
+
+
+@register.filter
+def place(finding: Finding) -> str:
+    """Where it is: a field of the form with the line in it, or the name of a variable."""
+    field, _comma, line = finding.place.partition(", line ")
+    if field not in _PLACES:
+        return finding.place
+    if not line:
+        return str(_PLACES[field])
+    return _("%(place)s, line %(line)s") % {"place": _PLACES[field], "line": line}
+
+
+@register.filter
+def remedy(finding: Finding) -> str:
+    """What to do about it."""
+    if finding.code == "footer_env_missing" and not settings.UNSUBSCRIBE_SECRET:
+        return str(NO_SECRET)
+    words = _REMEDIES.get(finding.code)
+    return str(words) % {"place": finding.place} if words else finding.remedy
+
+
+def describe_finding(finding: Finding) -> str:
+    """Both in one sentence."""
+    if finding.code == "unknown_variable":
+        return remedy(finding)  # which names it
+    return f"{place(finding)}: {remedy(finding)}"
