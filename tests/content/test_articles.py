@@ -297,7 +297,7 @@ def test_the_trail_says_who_changed_what(acme: int) -> None:
         ("bob", "slice.changed", f"slice {slice_id}", {"article": "november"}),
         ("bob", "slice.deleted", f"slice {slice_id}", {"article": "november"}),
         ("bob", "article.updated", "article november", {"title": "Eleventh"}),
-        ("bob", "article.deleted", "article november", {"slices": 0}),
+        ("bob", "article.deleted", "article november", {"title": "Eleventh", "slices": 0}),
     ]
 
 

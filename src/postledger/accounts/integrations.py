@@ -185,7 +185,7 @@ def set_integration(
     settings = _validate(kind, merge_settings(stored, changes))
     with constraints.refusing(accounts_integration_once=_changed(kind)):
         _store(workspace_id, settings, over=row)
-        _note(workspace_id, kind, "set", actor=actor, settings=sorted(changes))
+        _note(workspace_id, kind, "integration.set", actor=actor, settings=sorted(changes))
 
 
 def remove_integration(workspace_id: int, kind: IntegrationKind, *, actor: str) -> bool:
@@ -194,7 +194,7 @@ def remove_integration(workspace_id: int, kind: IntegrationKind, *, actor: str) 
     with transaction.atomic():
         if not connected.update(sealed_settings=None, updated_at=Now()):
             return False
-        _note(workspace_id, kind, "removed", actor=actor)
+        _note(workspace_id, kind, "integration.removed", actor=actor)
     return True
 
 
@@ -211,7 +211,7 @@ def fill_integration(
     validated = _validate(kind, settings)
     with constraints.refusing(accounts_integration_once=_changed(kind)):
         _store(workspace_id, validated, over=None)
-        _note(workspace_id, kind, "filled", actor=actor, settings=sorted(settings))
+        _note(workspace_id, kind, "integration.filled", actor=actor, settings=sorted(settings))
     return None
 
 
@@ -270,9 +270,7 @@ def _rows(workspace_id: int, kind: IntegrationKind) -> QuerySet[Integration]:
 
 
 def _note(
-    workspace_id: int, kind: IntegrationKind, action: str, *, actor: str, **data: list[str]
+    workspace_id: int, kind: IntegrationKind, action: trail.Action, *, actor: str, **data: list[str]
 ) -> None:
     subject = f"integration {kind.value}"
-    trail.note(
-        workspace_id, actor=actor, action=f"integration.{action}", subject=subject, data=data
-    )
+    trail.note(workspace_id, actor=actor, action=action, subject=subject, data=data)

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from postledger.accounts import constraints, limits, quotas, sealing, trail
 from postledger.accounts.models import AccountQuota, ProviderAccount, Sender
+from postledger.accounts.trail import Action
 from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
 from postledger.providers import registry
 from postledger.providers.quota_source import QuotaSource
@@ -71,7 +72,7 @@ def create_account(
             kind=kind,
             sealed_settings=sealing.seal(workspace_id, settings),
         )
-        _note(account, "created", actor, name=name, kind=kind, settings=sorted(settings))
+        _note(account, "account.created", actor, name=name, kind=kind, settings=sorted(settings))
     return account.pk
 
 
@@ -113,7 +114,7 @@ def update_account(
             )
         # It may be another account at the service now.
         AccountQuota.objects.filter(pk=account.pk).update(next_sync_at=Now())
-        _note(account, "updated", actor, settings=sorted(changes), anew=is_anew)
+        _note(account, "account.updated", actor, settings=sorted(changes), anew=is_anew)
 
 
 def set_rate(workspace_id: int, *, account_id: int, rate: float | None, actor: str) -> None:
@@ -122,7 +123,7 @@ def set_rate(workspace_id: int, *, account_id: int, rate: float | None, actor: s
     with transaction.atomic():
         account = lock_account(workspace_id, account_id)
         ProviderAccount.objects.filter(pk=account_id).update(rate_per_second=rate)
-        _note(account, "rate_set", actor, rate=None if rate is None else f"{rate:g}")
+        _note(account, "account.rate_set", actor, rate=None if rate is None else f"{rate:g}")
 
 
 def set_quota_source(
@@ -146,7 +147,9 @@ def set_quota_source(
         AccountQuota.objects.filter(pk=account_id).update(
             **quotas.UNREAD, next_sync_at=Now(), error=""
         )
-        _note(account, "quota_source_set" if source else "quota_source_removed", actor)
+        _note(
+            account, "account.quota_source_set" if source else "account.quota_source_removed", actor
+        )
 
 
 def _check_quota_source(source: Settings) -> None:
@@ -187,7 +190,7 @@ def archive_account(workspace_id: int, *, account_id: int, actor: str) -> bool:
                 " senders to another account, or archive them first."
             )
         ProviderAccount.objects.filter(pk=account_id).update(archived_at=Now())
-        _note(account, "archived", actor)
+        _note(account, "account.archived", actor)
     return True
 
 
@@ -198,7 +201,7 @@ def restore_account(workspace_id: int, *, account_id: int, actor: str) -> bool:
         if account.archived_at is None:
             return False
         ProviderAccount.objects.filter(pk=account_id).update(archived_at=None)
-        _note(account, "restored", actor)
+        _note(account, "account.restored", actor)
     return True
 
 
@@ -210,11 +213,11 @@ def lock_account(workspace_id: int, account_id: int) -> ProviderAccount:
     return account
 
 
-def _note(account: ProviderAccount, action: str, actor: str, **data: trail.Fact) -> None:
+def _note(account: ProviderAccount, action: Action, actor: str, **data: trail.Fact) -> None:
     trail.note(
         account.workspace_id,
         actor=actor,
-        action=f"account.{action}",
+        action=action,
         subject=f"account {account.pk}",
         data=data,
     )

@@ -10,6 +10,7 @@ from postledger.accounts.limits import LimitChanges
 from postledger.accounts.models import Sender, Workspace
 from postledger.accounts.provider_accounts import AccountUnknownError
 from postledger.accounts.queries import SenderUnknownError, refuse_archived
+from postledger.accounts.trail import Action
 from postledger.accounts.working_hours import Hours
 from postledger.lib.errors import ConflictError
 from postledger.providers import addresses, headers
@@ -57,7 +58,7 @@ def create_sender(
         _note(
             workspace_id,
             sender.pk,
-            "created",
+            "sender.created",
             actor,
             address=address,
             name=name,
@@ -72,7 +73,7 @@ def attach_sender(workspace_id: int, *, sender_id: int, account_id: int | None, 
         _lock(workspace_id, sender_id)
         provider_accounts.lock_for_sender(workspace_id, account_id=account_id)
         Sender.objects.filter(pk=sender_id).update(account_id=account_id)
-        _note(workspace_id, sender_id, "attached", actor, account=account_id)
+        _note(workspace_id, sender_id, "sender.attached", actor, account=account_id)
 
 
 def set_limits(
@@ -86,7 +87,7 @@ def set_limits(
         own.update(**changes)
         if limits.adds_count(changes, sender.rate_per_hour, sender.daily_limit):
             own.update(counted_since=Now())
-        _note(workspace_id, sender_id, "limits_changed", actor, **changes)
+        _note(workspace_id, sender_id, "sender.limits_changed", actor, **changes)
 
 
 def set_hours(workspace_id: int, *, sender_id: int, hours: Hours | None, actor: str) -> None:
@@ -97,7 +98,7 @@ def set_hours(workspace_id: int, *, sender_id: int, hours: Hours | None, actor: 
         zone = sender.workspace.time_zone
         text = None if stored is None else working_hours.describe(stored, zone=zone)
         Sender.objects.filter(pk=sender_id).update(working_hours=stored)
-        _note(workspace_id, sender_id, "hours_changed", actor, hours=text)
+        _note(workspace_id, sender_id, "sender.hours_changed", actor, hours=text)
 
 
 def set_default(workspace_id: int, *, sender_id: int, actor: str) -> bool:
@@ -110,7 +111,7 @@ def set_default(workspace_id: int, *, sender_id: int, actor: str) -> bool:
             return False
         Sender.objects.filter(workspace_id=workspace_id, is_default=True).update(is_default=False)
         Sender.objects.filter(pk=sender_id).update(is_default=True)
-        _note(workspace_id, sender_id, "made_default", actor)
+        _note(workspace_id, sender_id, "sender.made_default", actor)
     return True
 
 
@@ -135,7 +136,7 @@ def archive_sender(
                 " first."
             )
         Sender.objects.filter(pk=sender_id).update(archived_at=Now())
-        _note(workspace_id, sender_id, "archived", actor)
+        _note(workspace_id, sender_id, "sender.archived", actor)
     return True
 
 
@@ -147,7 +148,7 @@ def restore_sender(workspace_id: int, *, sender_id: int, actor: str) -> bool:
             return False
         provider_accounts.lock_for_sender(workspace_id, account_id=sender.account_id)
         Sender.objects.filter(pk=sender_id).update(archived_at=None)
-        _note(workspace_id, sender_id, "restored", actor)
+        _note(workspace_id, sender_id, "sender.restored", actor)
     return True
 
 
@@ -168,14 +169,11 @@ def _lock(workspace_id: int, sender_id: int) -> Sender:
     return sender
 
 
-def _note(workspace_id: int, sender_id: int, action: str, actor: str, **data: trail.Fact) -> None:
-    trail.note(
-        workspace_id,
-        actor=actor,
-        action=f"sender.{action}",
-        subject=f"sender {sender_id}",
-        data=data,
-    )
+def _note(
+    workspace_id: int, sender_id: int, action: Action, actor: str, **data: trail.Fact
+) -> None:
+    subject = f"sender {sender_id}"
+    trail.note(workspace_id, actor=actor, action=action, subject=subject, data=data)
 
 
 def _unknown(sender_id: int) -> SenderUnknownError:

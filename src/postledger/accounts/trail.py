@@ -3,11 +3,116 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from django.db.models import Q, QuerySet
 
 from postledger.accounts.models import AuditEntry
 
+# What a person, a program or the system did; the page of the audit log has a sentence for each.
+type Action = Literal[
+    "account.created",
+    "account.updated",
+    "account.rate_set",
+    "account.archived",
+    "account.restored",
+    "account.resealed",
+    "account.quota_source_set",
+    "account.quota_source_removed",
+    "address.suppressed",
+    "address.restored",
+    "article.created",
+    "article.updated",
+    "article.deleted",
+    "branding.changed",
+    "campaign.created",
+    "campaign.changed",
+    "campaign.launched",
+    "campaign.tested",
+    "campaign.paused",
+    "campaign.resumed",
+    "campaign.cancelled",
+    "campaign.retried",
+    "campaign.closed",
+    "campaign.sent",
+    "contact.created",
+    "contact.changed",
+    "contact.deleted",
+    "contact.restored",
+    "contact.erased",
+    "contact.unconfirmed",
+    "contacts.subscribed",
+    "contacts.unsubscribed",
+    "contacts.suppressed",
+    "doubt.count_as_sent",
+    "doubt.count_as_not_sent",
+    "doubt.send_again",
+    "failure.requeued",
+    "failure.discarded",
+    "form.blocked",
+    "import.uploaded",
+    "import.started",
+    "import.finished",
+    "import.abandoned",
+    "integration.set",
+    "integration.removed",
+    "integration.filled",
+    "integration.resealed",
+    "key.created",
+    "key.rotated",
+    "key.revoked",
+    "list.created",
+    "list.changed",
+    "list.archived",
+    "list.restored",
+    "member.added",
+    "member.invited",
+    "member.joined",
+    "member.role_changed",
+    "member.limit_changed",
+    "member.removed",
+    "member.reset_link",
+    "picture.added",
+    "segment.created",
+    "segment.renamed",
+    "segment.changed",
+    "segment.deleted",
+    "sender.created",
+    "sender.attached",
+    "sender.limits_changed",
+    "sender.hours_changed",
+    "sender.made_default",
+    "sender.archived",
+    "sender.restored",
+    "sender.held",
+    "sender.released",
+    "slice.added",
+    "slice.changed",
+    "slice.deleted",
+    "source.created",
+    "source.changed",
+    "source.archived",
+    "stream.held",
+    "stream.released",
+    "stream.stopped",
+    "stream.cancelled",
+    "template.created",
+    "template.version_added",
+    "template.archived",
+    "template.restored",
+    "topic.created",
+    "topic.changed",
+    "topic.registered",
+    "topic.removed",
+    "webhook_key.registered",
+    "webhook_key.removed",
+    "workspace.created",
+    "workspace.renamed",
+    "workspace.organisation_changed",
+    "workspace.tests_changed",
+    "workspace.zone_changed",
+    "workspace.hours_changed",
+]
 type Fact = str | int | float | bool | list[str] | None
 
 # Entries that one search reads: an index serves their order, and none what they say.
@@ -20,7 +125,7 @@ def note(
     workspace_id: int,
     *,
     actor: str,
-    action: str,
+    action: Action,
     subject: str,
     data: Mapping[str, Fact] = _NOTHING,
 ) -> None:
@@ -30,7 +135,7 @@ def note(
     )
 
 
-def note_all(workspace_id: int, *, actor: str, action: str, subjects: Iterable[str]) -> None:
+def note_all(workspace_id: int, *, actor: str, action: Action, subjects: Iterable[str]) -> None:
     """Writes one entry without data for each subject."""
     AuditEntry.objects.bulk_create(
         AuditEntry(workspace_id=workspace_id, actor=actor, action=action, subject=subject)

@@ -10,6 +10,7 @@ from postledger.accounts import constraints, queries, trail, working_hours
 from postledger.accounts.models import Member, Sender, Workspace
 from postledger.accounts.queries import NOBODY, Organisation
 from postledger.accounts.senders import create_sender, set_limits
+from postledger.accounts.trail import Action
 from postledger.accounts.working_hours import Hours
 from postledger.lib.errors import ConflictError, RefusedError
 
@@ -46,7 +47,13 @@ def create_workspace(name: str, *, actor: str) -> int:
 def rename_workspace(workspace_id: int, name: str, *, actor: str) -> None:
     constraints.check_name("a workspace", name)
     with constraints.refusing(accounts_workspace_once=_taken(name)):
-        _update(workspace_id, {"name": name}, action="renamed", data={"name": name}, actor=actor)
+        _update(
+            workspace_id,
+            {"name": name},
+            action="workspace.renamed",
+            data={"name": name},
+            actor=actor,
+        )
 
 
 def _taken(name: str) -> WorkspaceExistsError:
@@ -64,7 +71,7 @@ def set_organisation(workspace_id: int, organisation: Organisation, *, actor: st
         "unsubscribe_base_url": organisation.unsubscribe_base_url,
     }
     data = {"name": organisation.name, "address": organisation.address}
-    _update(workspace_id, columns, action="organisation_changed", data=data, actor=actor)
+    _update(workspace_id, columns, action="workspace.organisation_changed", data=data, actor=actor)
 
 
 def _check_organisation(organisation: Organisation) -> None:
@@ -91,7 +98,13 @@ def check_unsubscribe_url(url: str) -> None:
 
 def set_test_emails(workspace_id: int, emails: str, *, actor: str) -> None:
     """Sets the recipients of test sends; a test send skips texts that are no address."""
-    _update(workspace_id, {"test_emails": emails}, action="tests_changed", data={}, actor=actor)
+    _update(
+        workspace_id,
+        {"test_emails": emails},
+        action="workspace.tests_changed",
+        data={},
+        actor=actor,
+    )
 
 
 def set_time_zone(workspace_id: int, zone: str, *, actor: str) -> None:
@@ -99,7 +112,13 @@ def set_time_zone(workspace_id: int, zone: str, *, actor: str) -> None:
     working_hours.check_zone(zone)
     data = {"zone": zone}
     with transaction.atomic():
-        _update(workspace_id, {"time_zone": zone}, action="zone_changed", data=data, actor=actor)
+        _update(
+            workspace_id,
+            {"time_zone": zone},
+            action="workspace.zone_changed",
+            data=data,
+            actor=actor,
+        )
         # Their days are other ones from now on, and are counted anew.
         for limited in (Sender.objects, Member.objects):
             own = limited.filter(workspace_id=workspace_id, daily_limit__isnull=False)
@@ -113,14 +132,16 @@ def set_hours(workspace_id: int, hours: Hours | None, *, actor: str) -> None:
         stored = working_hours.to_json(hours)
         text = working_hours.describe(stored, zone=queries.time_zone(workspace_id))
     columns = {"working_hours": stored}
-    _update(workspace_id, columns, action="hours_changed", data={"hours": text}, actor=actor)
+    _update(
+        workspace_id, columns, action="workspace.hours_changed", data={"hours": text}, actor=actor
+    )
 
 
 def _update(
     workspace_id: int,
     columns: Mapping[str, object],
     *,
-    action: str,
+    action: Action,
     data: Mapping[str, trail.Fact],
     actor: str,
 ) -> None:
@@ -128,9 +149,7 @@ def _update(
     with transaction.atomic():
         if not Workspace.objects.filter(pk=workspace_id).update(**columns):
             raise Workspace.DoesNotExist
-        trail.note(
-            workspace_id, actor=actor, action=f"workspace.{action}", subject=subject, data=data
-        )
+        trail.note(workspace_id, actor=actor, action=action, subject=subject, data=data)
 
 
 def ensure_first_workspace(  # noqa: PLR0913  what the environment has, each by its name

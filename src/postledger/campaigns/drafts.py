@@ -326,5 +326,5 @@ def find_last_change(workspace_id: int, tag: str) -> tuple[str, datetime] | None
     return entries.order_by("-at", "-pk").values_list("actor", "at").first()
 
 
-def _log(workspace_id: int, action: str, tag: str, actor: str) -> None:
+def _log(workspace_id: int, action: trail.Action, tag: str, actor: str) -> None:
     trail.note(workspace_id, actor=actor, action=action, subject=f"campaign {tag}")

@@ -1,6 +1,6 @@
 """Changes the state of runs: pause, resume, cancel, retry, close, end. Each is idempotent."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import batched
 from uuid import UUID
@@ -23,6 +23,11 @@ from postledger.lib.errors import ConflictError
 
 SYSTEM = "postledger"
 ENDED_AT_ONCE = 1_000
+_IN_THE_TRAIL: Mapping[Ending, trail.Action] = {
+    Ending.SENT: "campaign.sent",
+    Ending.CLOSED: "campaign.closed",
+    Ending.CANCELLED: "campaign.cancelled",
+}
 _RETRIED_AT_ONCE = 500
 _SLIM = (
     *("workspace_id", "campaign_id", "stream_id", "is_test"),
@@ -159,7 +164,7 @@ def _end(run: Run, ending: Ending, actor: str) -> bool:
     live = Run.objects.filter(pk=run.pk, ended_at=None)
     if not live.update(ended_at=Now(), ended_as=ending.value, ended_by=actor):
         return False
-    _note_in_trail(run, f"campaign.{ending.value}", actor)
+    _note_in_trail(run, _IN_THE_TRAIL[ending], actor)
     run_log.log("campaign ended", run, ended_as=ending.value)
     return True
 
@@ -184,12 +189,12 @@ def _run_over(run: Run) -> RunOverError:
     )
 
 
-def _log(run: Run, action: str, actor: str, **data: int) -> None:
+def _log(run: Run, action: trail.Action, actor: str, **data: int) -> None:
     run_log.log(action.replace(".", " "), run, **data)
     _note_in_trail(run, action, actor, **data)
 
 
-def _note_in_trail(run: Run, action: str, actor: str, **data: int) -> None:
+def _note_in_trail(run: Run, action: trail.Action, actor: str, **data: int) -> None:
     trail.note(
         run.workspace_id, actor=actor, action=action, subject=f"run {run.pk}", data=dict(data)
     )

@@ -116,7 +116,12 @@ def restore_list(workspace_id: int, *, key: str, actor: str) -> None:
 
 
 def _note(
-    workspace_id: int, action: str, key: str, *, actor: str, fields: list[str] | None = None
+    workspace_id: int,
+    action: trail.Action,
+    key: str,
+    *,
+    actor: str,
+    fields: list[str] | None = None,
 ) -> None:
     data: dict[str, trail.Fact] = {} if fields is None else {"fields": fields}
     trail.note(workspace_id, actor=actor, action=action, subject=f"list {key}", data=data)

@@ -72,10 +72,11 @@ def change_filter(
 def delete_segment(workspace_id: int, segment_id: int, *, actor: str) -> None:
     """Campaigns that took its filter over keep it."""
     with transaction.atomic():
-        deleted, _ = _own(workspace_id).filter(pk=segment_id).delete()
-        if not deleted:
+        segment = _own(workspace_id).select_for_update().filter(pk=segment_id).first()
+        if segment is None:
             raise _unknown(segment_id)
-        _note(workspace_id, "segment.deleted", segment_id, actor=actor)
+        segment.delete()
+        _note(workspace_id, "segment.deleted", segment_id, actor=actor, name=segment.name)
 
 
 def list_segments(workspace_id: int) -> QuerySet[Segment]:
@@ -108,5 +109,8 @@ def _unknown(segment_id: int) -> SegmentUnknownError:
     )
 
 
-def _note(workspace_id: int, action: str, segment_id: int, *, actor: str) -> None:
-    trail.note(workspace_id, actor=actor, action=action, subject=f"segment {segment_id}", data={})
+def _note(
+    workspace_id: int, action: trail.Action, segment_id: int, *, actor: str, **data: trail.Fact
+) -> None:
+    subject = f"segment {segment_id}"
+    trail.note(workspace_id, actor=actor, action=action, subject=subject, data=data)

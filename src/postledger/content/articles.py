@@ -78,8 +78,10 @@ def delete(workspace_id: int, *, key: str, actor: str) -> None:
     with transaction.atomic():
         article_id = _lock_and_touch(workspace_id, key)
         count, _ = models.Slice.objects.filter(article_id=article_id).delete()
-        models.Article.objects.filter(pk=article_id).delete()
-        _note(workspace_id, actor, "article.deleted", f"article {key}", slices=count)
+        article = models.Article.objects.get(pk=article_id)
+        article.delete()
+        facts: dict[str, trail.Fact] = {"title": article.title, "slices": count}
+        _note(workspace_id, actor, "article.deleted", f"article {key}", **facts)
 
 
 def list_articles(workspace_id: int) -> list[ArticleSummary]:
@@ -197,5 +199,7 @@ def _unknown_slice(key: str, slice_id: int) -> SliceUnknownError:
     )
 
 
-def _note(workspace_id: int, actor: str, action: str, subject: str, **data: trail.Fact) -> None:
+def _note(
+    workspace_id: int, actor: str, action: trail.Action, subject: str, **data: trail.Fact
+) -> None:
     trail.note(workspace_id, actor=actor, action=action, subject=subject, data=data)

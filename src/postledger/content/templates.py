@@ -226,5 +226,7 @@ def _no_version(key: str, number: int | None) -> TemplateUnknownError:
     )
 
 
-def _note(workspace_id: int, actor: str, action: str, key: str, **data: trail.Fact) -> None:
+def _note(
+    workspace_id: int, actor: str, action: trail.Action, key: str, **data: trail.Fact
+) -> None:
     trail.note(workspace_id, actor=actor, action=action, subject=f"template {key}", data=data)

@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 
 from postledger.accounts import constraints, provider_accounts, sealing, trail
 from postledger.accounts.models import ProviderAccount
+from postledger.accounts.trail import Action
 from postledger.feedback.models import Topic
 from postledger.lib.errors import ConflictError, RefusedError
 from postledger.providers.ses.settings import SesSettings
@@ -71,7 +72,7 @@ def register_topic(
         )
         if is_new or topic.queue_url != queue_url:
             Topic.objects.filter(pk=topic.pk).update(queue_url=queue_url, trouble="")
-            _note(topic, "registered", actor, queue_url=queue_url)
+            _note(topic, "topic.registered", actor, queue_url=queue_url)
     return topic.pk
 
 
@@ -88,7 +89,7 @@ def remove_topic(workspace_id: int, account_id: int, *, arn: str, actor: str) ->
         if topic is None:
             return False
         Topic.objects.filter(pk=topic.pk).update(removed_at=Now())
-        _note(topic, "removed", actor)
+        _note(topic, "topic.removed", actor)
     return True
 
 
@@ -222,11 +223,11 @@ def _is_of_origin(url: str, origin: str) -> bool:
     return f"{parts.scheme}://{parts.netloc}" == origin and is_plain
 
 
-def _note(topic: Topic, action: str, actor: str, **data: trail.Fact) -> None:
+def _note(topic: Topic, action: Action, actor: str, **data: trail.Fact) -> None:
     trail.note(
         topic.workspace_id,
         actor=actor,
-        action=f"topic.{action}",
+        action=action,
         subject=f"account {topic.account_id}",
         data={"arn": topic.arn, **data},
     )

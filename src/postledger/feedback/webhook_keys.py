@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from postledger.accounts import constraints, provider_accounts, trail
+from postledger.accounts.trail import Action
 from postledger.feedback.models import WebhookKey
 from postledger.lib.errors import ConflictError, RefusedError
 from postledger.providers.sendgrid import event_signature
@@ -67,7 +68,7 @@ def register_key(
         )
         if is_new or webhook_id not in ("", row.webhook_id):
             WebhookKey.objects.filter(pk=row.pk).update(webhook_id=webhook_id)
-            _note(row, "registered", actor, webhook_id=webhook_id)
+            _note(row, "webhook_key.registered", actor, webhook_id=webhook_id)
         if len(list_keys(account_id)) > _MOST_KEYS:
             raise TooManyKeysError(
                 f"The account has {_MOST_KEYS} keys already. Remove those that its webhooks no"
@@ -102,7 +103,7 @@ def remove_key(workspace_id: int, account_id: int, *, public_key: str, actor: st
         if row is None:
             return False
         WebhookKey.objects.filter(pk=row.pk).update(removed_at=Now())
-        _note(row, "removed", actor)
+        _note(row, "webhook_key.removed", actor)
     return True
 
 
@@ -149,11 +150,11 @@ def _write(public_key: str) -> str:
     return event_signature.write_key(key)
 
 
-def _note(row: WebhookKey, action: str, actor: str, **data: trail.Fact) -> None:
+def _note(row: WebhookKey, action: Action, actor: str, **data: trail.Fact) -> None:
     trail.note(
         row.workspace_id,
         actor=actor,
-        action=f"webhook_key.{action}",
+        action=action,
         subject=f"account {row.account_id}",
         data={"public_key": row.public_key, **data},
     )

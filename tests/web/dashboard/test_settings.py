@@ -1,14 +1,12 @@
-"""The settings of a workspace, its integrations and its audit log."""
+"""The settings of a workspace, and its integrations."""
 
-import html
 import re
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
-from django.db import connection
 
-from postledger.accounts import integrations, trail
+from postledger.accounts import integrations
 from postledger.accounts.integrations import IntegrationKind
 from postledger.accounts.models import AuditEntry, Workspace
 from postledger.accounts.people.roles import Role
@@ -181,83 +179,6 @@ def test_nobody_gives_the_address_of_a_server_on_a_page(alice: Person) -> None:
     assert "postledger integration set" in read(
         alice.client.get(alice.url("settings/integrations/"))
     )
-
-
-def note(who: Person, number: int, action: str = "key.created", actor: str = "") -> None:
-    trail.note(
-        who.workspace.pk,
-        actor=actor or f"user {who.user.pk}",
-        action=action,
-        subject=f"key {number}",
-        data={"name": f"n{number}", "scopes": ["mail:read", "mail:send"], "member": None},
-    )
-
-
-def subjects(page: str) -> list[int]:
-    return [int(number) for number in re.findall(r">key (\d+)<", page)]
-
-
-def test_the_audit_log_names_people_and_pages_back_without_a_gap(alice: Person) -> None:
-    stranger = person(workspace="globex")
-    note(stranger, 999)
-    for number in range(60):
-        note(alice, number)
-
-    newest = alice.client.get(alice.url("settings/audit/"))
-    [older] = re.findall(r'href="([^"]*before=\d+)"', newest.content.decode())
-    rest = alice.client.get(older).content.decode()
-
-    assert "Alice" in read(newest)
-    assert "scopes mail:read, mail:send" in read(newest)
-    assert subjects(newest.content.decode()) == list(range(59, 9, -1))
-    assert subjects(rest) == list(range(9, -1, -1))
-    assert "before=" not in rest
-
-
-def test_the_audit_log_is_searched_by_action_subject_and_person(alice: Person) -> None:
-    bob = person(Role.VIEWER, name="bob")
-    note(alice, 1)
-    note(alice, 2, action="member.added")
-    note(alice, 3, actor="cli root")
-    note(bob, 4)
-
-    def find(**query: str) -> list[int]:
-        return subjects(bob.client.get(bob.url("settings/audit/"), query).content.decode())
-
-    assert find(q="member.") == [2]
-    assert find(q="key 3") == [3]
-    assert find(who=f"user {bob.user.pk}") == [4]
-    assert find(q="key.", who=f"user {alice.user.pk}") == [1]
-    assert find(q="nothing") == []
-
-
-def test_entries_alike_in_a_row_are_one_line(alice: Person) -> None:
-    for number in (7, 7, 8):
-        note(alice, number, action="key.changed")
-
-    page = alice.client.get(alice.url("settings/audit/")).content.decode()
-
-    assert subjects(page)[:2] == [8, 7]
-    assert page.count("\N{MULTIPLICATION SIGN}2") == 1
-
-
-def test_a_search_of_the_audit_log_ends_and_says_where(alice: Person) -> None:
-    note(alice, 1, action="member.added")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO accounts_auditentry (workspace_id, actor, action, subject, data)"
-            " SELECT %s, 'cli', 'key.created', 'key 9', '{}' FROM generate_series(1, %s)",
-            [alice.workspace.pk, trail.MOST_READ],
-        )
-
-    page = alice.client.get(alice.url("settings/audit/"), {"q": "member."}).content.decode()
-    [older] = re.findall(r'href="([^"]*before=\d+)"', page)
-    further = alice.client.get(html.unescape(older)).content.decode()
-
-    assert "Searched back to" in page
-    assert subjects(page) == []
-    assert subjects(further) == [1]
-    assert "Searched back to" not in further
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def count(values: Mapping[str, Any], *, address: str) -> Iterator[Counted]:
 
 def _visit_twice(client: Client, name: str, url: str, values: Mapping[str, Any]) -> Counted:
     # A decision makes the process forget.
-    trail.note(values["workspace_id"], actor="proof", action="proof", subject="proof")
+    trail.note(values["workspace_id"], actor="proof", action="list.changed", subject="proof")
     first, second = _visit(client, name, url), _visit(client, name, url)
     return max(first, second, key=lambda one: one.queries)
 

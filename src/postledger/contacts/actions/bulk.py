@@ -202,7 +202,9 @@ def _count_others(reason: str, number: int) -> dict[str, int]:
     return {reason: number} if number else {}
 
 
-def _note(workspace_id: int, action: str, subject: str, number: int, origin: Origin) -> None:
+def _note(
+    workspace_id: int, action: trail.Action, subject: str, number: int, origin: Origin
+) -> None:
     if number:
         data: dict[str, trail.Fact] = {"contacts": number}
         trail.note(workspace_id, actor=origin.actor, action=action, subject=subject, data=data)

@@ -147,7 +147,12 @@ def _unique() -> AbstractContextManager[None]:
 
 
 def _note(
-    workspace_id: int, action: str, contact_id: int, *, actor: str, fields: list[str] | None = None
+    workspace_id: int,
+    action: trail.Action,
+    contact_id: int,
+    *,
+    actor: str,
+    fields: list[str] | None = None,
 ) -> None:
     data: dict[str, trail.Fact] = {} if fields is None else {"fields": fields}
     subject = f"contact {contact_id}"

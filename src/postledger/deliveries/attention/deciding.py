@@ -42,7 +42,7 @@ class NotDecidedError(ConflictError):
 class Action:
     """Something that a person may decide about mails in one state."""
 
-    name: str  # in the audit trail
+    name: trail.Action
     before: State
     makes_wait: bool
     # Applies it to mails of one stream that are as they were seen; returns their positions.

@@ -1,10 +1,11 @@
 """Mails in doubt: which there are, what is known of them, and how a person ends the doubt."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import LiteralString
 
+from postledger.accounts import trail
 from postledger.deliveries import ledger, undecided
 from postledger.deliveries.attention import deciding
 from postledger.deliveries.attention.deciding import (
@@ -162,12 +163,19 @@ def group_doubts(workspace_id: int) -> list[DoubtGroup]:
     return [DoubtGroup(*sql.convert(row, {1: StreamKind, 6: AttemptOutcome})) for row in rows]
 
 
+_IN_THE_TRAIL: Mapping[Decision, trail.Action] = {
+    Decision.COUNT_AS_SENT: "doubt.count_as_sent",
+    Decision.COUNT_AS_NOT_SENT: "doubt.count_as_not_sent",
+    Decision.SEND_AGAIN: "doubt.send_again",
+}
+
+
 def to_action(decision: Decision) -> Action:
     def apply(stream_id: int, seen: Sequence[SeenDelivery], actor: str) -> list[int]:
         return ledger.resolve(stream_id, seen, decision=decision, actor=actor)
 
     return Action(
-        name=f"doubt.{decision.value}",
+        name=_IN_THE_TRAIL[decision],
         before=State.IN_DOUBT,
         makes_wait=decision is Decision.SEND_AGAIN,
         apply=apply,

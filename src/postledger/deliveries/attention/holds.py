@@ -167,7 +167,9 @@ def cancel_stream(workspace_id: int, stream_id: int, *, actor: str) -> bool:
     return is_cancelled
 
 
-def _note(stream: StreamFacts, actor: str, action: str, data: Mapping[str, trail.Fact]) -> None:
+def _note(
+    stream: StreamFacts, actor: str, action: trail.Action, data: Mapping[str, trail.Fact]
+) -> None:
     trail.note(
         stream.workspace_id, actor=actor, action=action, subject=f"stream {stream.id}", data=data
     )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import override
 
 from django import forms
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
 from postledger.accounts import constraints, integrations
@@ -84,6 +85,13 @@ class AdminForm(IntegrationForm):
 FORMS: Mapping[IntegrationKind, type[IntegrationForm]] = {
     IntegrationKind.NOTION: NotionForm,
     IntegrationKind.ADMIN: AdminForm,
+}
+
+
+NAMES: Mapping[IntegrationKind, str | Promise] = {
+    IntegrationKind.NOTION: "Notion",
+    IntegrationKind.SUPABASE: "Supabase",
+    IntegrationKind.ADMIN: gettext_lazy("Admin password"),
 }
 
 

@@ -1,6 +1,6 @@
 """The audit log: who changed what in the workspace, and when."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from urllib.parse import urlencode
@@ -15,7 +15,8 @@ from postledger.accounts.people import actors
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.parameters import read_number, read_text
-from postledger.web.dashboard.settings import tabs
+from postledger.web.dashboard.settings import deeds, tabs, things
+from postledger.web.dashboard.settings.deeds import Deed
 
 _ON_A_PAGE = 50
 _LONGEST_WORDS = 100
@@ -26,8 +27,7 @@ class Row:
     """One entry, or the newest of several alike in a row: a draft saves itself again and again."""
 
     entry: AuditEntry
-    actor: str
-    facts: list[tuple[str, str]]
+    deed: Deed
     count: int
 
 
@@ -42,7 +42,6 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         before=before,
         limit=_ON_A_PAGE,
     )
-    names = actors.name_actors(visitor.workspace.pk, (entry.actor for entry in page.entries))
     url = reverse("audit", args=[visitor.workspace.pk])
     kept = {name: value for name, value in asked.items() if value}
     older = urlencode({**kept, "before": page.older}) if page.older is not None else ""
@@ -51,7 +50,7 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         "asked": asked,
         "is_search": bool(kept),
         "people": _list_people(visitor),
-        "rows": list(_join_alike(page.entries, names)),
+        "rows": _make_rows(visitor, page.entries),
         "searched_to": page.searched_to,
         "list_url": url,
         "newer_url": f"{url}?{urlencode(kept)}" if before else "",
@@ -60,14 +59,28 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     return render_page(request, visitor, "dashboard/settings/audit.html", context)
 
 
-def _join_alike(entries: Iterable[AuditEntry], names: Mapping[str, str]) -> Iterator[Row]:
+def _make_rows(visitor: Visitor, entries: Sequence[AuditEntry]) -> list[Row]:
+    names = actors.name_actors(visitor.workspace.pk, (entry.actor for entry in entries))
+    known = things.find_things(visitor, map(deeds.find_subject, entries))
+    return [
+        Row(
+            newest,
+            deeds.describe_deed(
+                newest, name=names[newest.actor], thing=known.get(deeds.find_subject(newest))
+            ),
+            count,
+        )
+        for newest, count in _join_alike(entries)
+    ]
+
+
+def _join_alike(entries: Iterable[AuditEntry]) -> Iterator[tuple[AuditEntry, int]]:
     def describe(entry: AuditEntry) -> tuple[object, ...]:
         return entry.actor, entry.action, entry.subject, entry.data
 
     for _alike, group in groupby(entries, key=describe):
         newest, *others = group
-        facts = _list_facts(newest.data)
-        yield Row(newest, names[newest.actor], facts, 1 + len(others))
+        yield newest, 1 + len(others)
 
 
 def _list_people(visitor: Visitor) -> list[tuple[str, str]]:
@@ -78,11 +91,3 @@ def _list_people(visitor: Visitor) -> list[tuple[str, str]]:
         for member in members
         if member.user_id is not None
     ]
-
-
-def _list_facts(data: Mapping[str, object]) -> list[tuple[str, str]]:
-    return [(name, _write_fact(value)) for name, value in data.items() if value not in (None, "")]
-
-
-def _write_fact(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

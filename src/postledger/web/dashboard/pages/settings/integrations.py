@@ -1,5 +1,6 @@
 """Integrations with other services: which are set up, and their settings. No secret is shown."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,20 +21,19 @@ from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.settings import tabs
 from postledger.web.dashboard.settings.integration_forms import (
     FORMS,
+    NAMES,
     find_permission,
     read_stored,
 )
 from postledger.web.shared.sentences import translate
 
-_KINDS: dict[IntegrationKind, tuple[str | Promise, Promise]] = {
-    IntegrationKind.NOTION: ("Notion", gettext_lazy("Pages of Notion are mailed as campaigns.")),
-    IntegrationKind.SUPABASE: (
-        "Supabase",
-        gettext_lazy("The subscribers of a Supabase project are synced with the contacts."),
+_TEXTS: Mapping[IntegrationKind, Promise] = {
+    IntegrationKind.NOTION: gettext_lazy("Pages of Notion are mailed as campaigns."),
+    IntegrationKind.SUPABASE: gettext_lazy(
+        "The subscribers of a Supabase project are synced with the contacts."
     ),
-    IntegrationKind.ADMIN: (
-        gettext_lazy("Admin password"),
-        gettext_lazy("A password with which a program sends articles without an API key."),
+    IntegrationKind.ADMIN: gettext_lazy(
+        "A password with which a program sends articles without an API key."
     ),
 }
 
@@ -96,12 +96,11 @@ def remove(request: HttpRequest, visitor: Visitor, *, kind: IntegrationKind) -> 
 def _make_row(visitor: Visitor, kind: IntegrationKind) -> Row:
     stored = integrations.list_integrations(visitor.workspace.pk)
     connected = {row.kind: row.updated_at for row in stored if row.sealed_settings is not None}
-    title, text = _KINDS[kind]
     workspace, may_change = [visitor.workspace.pk], visitor.may(find_permission(kind))
     change_url = reverse(f"integration_{kind.value}", args=workspace) if kind in FORMS else ""
     return Row(
-        title,
-        text,
+        NAMES[kind],
+        _TEXTS[kind],
         connected.get(kind.value),
         change_url if may_change else "",
         reverse(f"remove_{kind.value}", args=workspace) if may_change else "",
