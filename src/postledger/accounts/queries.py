@@ -61,8 +61,8 @@ def outgoing(sender_id: int) -> Outgoing | None:
     Unsealed with the sender's workspace, not the account's: another workspace's account cannot be
     used, even if a sender refers to it.
     """
-    found = Sender.objects.select_related("account__accountquota", "workspace")
-    sender = found.filter(pk=sender_id).first()
+    senders = Sender.objects.select_related("account__accountquota", "workspace")
+    sender = senders.filter(pk=sender_id).first()
     if sender is None:
         return None
     account = sender.account

@@ -155,12 +155,12 @@ def _claimable() -> QuerySet[AccountQuota]:
 
 
 def _claim(rows: QuerySet[AccountQuota], busy_account_ids: Collection[int]) -> list[QuotaClaim]:
-    found = list(rows)
-    claimed = AccountQuota.objects.filter(pk__in=[row.pk for row in found])
+    quotas = list(rows)
+    claimed = AccountQuota.objects.filter(pk__in=[row.pk for row in quotas])
     claimed.update(next_sync_at=_in(CLAIM_TIME))
     return [
         QuotaClaim(row, getattr(row, "claimed_at"), row.account_id in busy_account_ids)  # noqa: B009  annotated
-        for row in found
+        for row in quotas
     ]
 
 

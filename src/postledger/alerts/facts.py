@@ -34,8 +34,8 @@ def read_all(now: datetime) -> Mapping[int, WorkspaceFacts]:
 
 
 def _read_doubts(now: datetime) -> dict[int, OldDoubts]:
-    found = undecided.count_old_doubts(settled_before=now - DOUBT_AFTER)
-    return {id_: OldDoubts(count, oldest_at) for id_, count, oldest_at in found}
+    rows = undecided.count_old_doubts(settled_before=now - DOUBT_AFTER)
+    return {id_: OldDoubts(count, oldest_at) for id_, count, oldest_at in rows}
 
 
 def _read_held() -> Mapping[int, list[HeldSender]]:
@@ -54,9 +54,9 @@ def _read_silent(now: datetime) -> Mapping[int, list[SilentSender]]:
     silences = event_flow.find_silences(now)
     silent: defaultdict[int, list[SilentSender]] = defaultdict(list)
     for sender in Sender.objects.filter(pk__in=silences).order_by("pk"):
-        found = silences[sender.pk]
+        silence = silences[sender.pk]
         silent[sender.workspace_id].append(
-            SilentSender(sender.address, found.since, found.mail_count, found.last_mail_at)
+            SilentSender(sender.address, silence.since, silence.mail_count, silence.last_mail_at)
         )
     return silent
 
@@ -71,14 +71,14 @@ def _read_wrong() -> Mapping[int, list[WrongStream]]:
 
 def _read_failed() -> Mapping[int, list[FailedTopic]]:
     """A topic has a stream for each sender and month; the failures of all are one thing to do."""
-    letters = {found.stream_id: found for found in dead_letters.count_by_stream(StreamKind.TOPIC)}
+    letters = {group.stream_id: group for group in dead_letters.count_by_stream(StreamKind.TOPIC)}
     streams = TopicStream.objects.filter(stream_id__in=letters).select_related("topic__list")
     by_topic: defaultdict[Topic, list[StreamDeadLetters]] = defaultdict(list)
     for stream in streams.order_by("topic_id", "stream_id"):
         by_topic[stream.topic].append(letters[stream.stream_id])
     failed: defaultdict[int, list[FailedTopic]] = defaultdict(list)
-    for topic, found in by_topic.items():
-        count, first_at = sum(part.count for part in found), min(part.since for part in found)
+    for topic, parts in by_topic.items():
+        count, first_at = sum(part.count for part in parts), min(part.since for part in parts)
         failed[topic.workspace_id].append(
             FailedTopic(topic.list.key, topic.list.name, count, first_at)
         )

@@ -81,8 +81,8 @@ def list_page(
     is_shown = missing is not None and after is None and state is not AlertState.CLOSED
     rows = _list_rows(workspace_id, state, after, limit)
     reason = _explain_untold(workspace_id, rows, missing)
-    found = [_describe_found(missing, now)] if is_shown and missing else []
-    return [*found, *(_describe_row(row, reason) for row in rows)][:limit]
+    unstored = [_describe_found(missing, now)] if is_shown and missing else []
+    return [*unstored, *(_describe_row(row, reason) for row in rows)][:limit]
 
 
 def _list_rows(

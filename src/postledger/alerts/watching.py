@@ -42,11 +42,11 @@ def keep_alerts(workspace_id: int, findings: Sequence[Finding], *, now: datetime
     with transaction.atomic():
         # Whoever keeps the alerts of this workspace at the same time waits here.
         Workspace.objects.select_for_update(no_key=True).get(pk=workspace_id)
-        found = {(finding.cause, finding.subject) for finding in findings}
+        causes = {(finding.cause, finding.subject) for finding in findings}
         for finding in findings:
             _keep_open(workspace_id, finding, now)
         for alert in Alert.objects.filter(workspace_id=workspace_id, closed_at=None):
-            if (alert.cause, alert.subject) not in found and alert.last_at <= now:
+            if (alert.cause, alert.subject) not in causes and alert.last_at <= now:
                 alert.closed_at = now
                 alert.save(update_fields=["closed_at"])
                 _log.info("alert closed", workspace=workspace_id, cause=alert.cause)

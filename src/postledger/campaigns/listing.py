@@ -75,15 +75,15 @@ def read_page(  # noqa: PLR0913  the parts of a query, each by its name
     The counts add up to all campaigns of the workspace.
     """
     under_way = list(_find_campaigns(workspace_id, CampaignGroup.OPEN)[:_MOST_UNDER_WAY])
-    found = _choose(workspace_id, group, under_way).filter(pk__lt=before)
+    matching = _choose(workspace_id, group, under_way).filter(pk__lt=before)
     if name:
-        found = found.filter(Q(name__icontains=name) | Q(tag__icontains=name))
+        matching = matching.filter(Q(name__icontains=name) | Q(tag__icontains=name))
     # Those under way that are of another group are left out when they have been read.
     most = limit if group in {None, CampaignGroup.DRAFT} else limit + len(under_way)
     if after is None:
-        chosen = list(found.order_by("-pk")[:most])
+        chosen = list(matching.order_by("-pk")[:most])
     else:
-        chosen = list(found.filter(pk__gt=after).order_by("pk")[:most])
+        chosen = list(matching.filter(pk__gt=after).order_by("pk")[:most])
     campaigns = {campaign.pk: campaign for campaign in (*under_way, *chosen)}
     rows = {row.id: row for row in _read_rows(list(campaigns.values()), now)}
     listed = [rows[one.pk] for one in chosen if group is None or rows[one.pk].group is group]

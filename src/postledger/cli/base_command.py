@@ -131,9 +131,9 @@ def asking_for_yes() -> Iterator[None]:
     except ConflictError as refused:
         if refused.code != "mail_waits":
             raise
-        found = str(refused).partition(".")[0]
+        reason = str(refused).partition(".")[0]
         raise CommandError(
-            f"{found}. Archive it when they are sent; or cancel their"
+            f"{reason}. Archive it when they are sent; or cancel their"
             " streams (postledger stream list, postledger stream cancel NUMBER); or add --yes: then"
             " it takes no new mail, and what waits is still sent."
         ) from None

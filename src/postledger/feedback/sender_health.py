@@ -62,18 +62,18 @@ def list_sender_health(workspace_id: int, *, now: datetime) -> list[SenderHealth
 def _describe(
     sender: Sender, counts: Mapping[int, SenderReports], *, is_expected: bool, now: datetime
 ) -> SenderHealth:
-    found = counts.get(sender.pk, reports.NO_REPORTS)
-    since = found.unreported_since
+    reported = counts.get(sender.pk, reports.NO_REPORTS)
+    since = reported.unreported_since
     is_silent = is_expected and since is not None and since <= now - event_flow.SILENT_AFTER
     return SenderHealth(
         sender_id=sender.pk,
         address=sender.address,
         account_kind=sender.account.kind if sender.account else None,
         is_expected=is_expected,
-        accepted=found.accepted,
-        delivered=found.delivered,
-        bounced=found.bounced,
-        complained=found.complained,
-        last_event_at=found.last_event_at,
+        accepted=reported.accepted,
+        delivered=reported.delivered,
+        bounced=reported.bounced,
+        complained=reported.complained,
+        last_event_at=reported.last_event_at,
         silent_since=since if is_silent else None,
     )

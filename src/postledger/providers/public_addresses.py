@@ -36,10 +36,10 @@ async def find_any_addresses(host: str, port: int) -> Sequence[str]:
 async def _resolve(host: str, port: int, is_allowed: Callable[[str], bool]) -> Sequence[str]:
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        entries = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError:  # a label is empty or too long
         raise OSError("not the name of a host") from None
-    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
     if not addresses or not all(map(is_allowed, addresses)):
         raise ForbiddenAddressError
     return addresses

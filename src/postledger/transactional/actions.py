@@ -96,10 +96,12 @@ def _warn_again(workspace_id: int, mails: Sequence[MailRequest], receipt: Receip
         if mail.template and (id_ := DeliveryId.parse(receipt.ids[index]))
     }
     digests = transactional_mail.read_letters(list(ids.values())) if ids else {}
-    found = {digest: letters.find(workspace_id, digest=digest) for digest in set(digests.values())}
+    letters_by_digest = {
+        digest: letters.find(workspace_id, digest=digest) for digest in set(digests.values())
+    }
     warnings: dict[int, Sequence[MailWarning]] = {}
     for index, id_ in ids.items():
-        letter, template = found.get(digests.get(id_, "")), mails[index].template
+        letter, template = letters_by_digest.get(digests.get(id_, "")), mails[index].template
         if letter and template:
             warnings[index] = rendering.warn_of_variables(letter, template)
     return replace(receipt, warnings=warnings)

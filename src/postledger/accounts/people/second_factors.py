@@ -28,11 +28,13 @@ class SecondFactors:
 
 
 def describe_factors(user: User) -> SecondFactors:
-    found = list(Authenticator.objects.filter(user_id=user.pk))
-    codes = next((one for one in found if one.type == Authenticator.Type.RECOVERY_CODES), None)
+    factors = list(Authenticator.objects.filter(user_id=user.pk))
+    codes = next(
+        (factor for factor in factors if factor.type == Authenticator.Type.RECOVERY_CODES), None
+    )
     return SecondFactors(
-        has_app=any(one.type == Authenticator.Type.TOTP for one in found),
-        passkeys=sum(one.type == Authenticator.Type.WEBAUTHN for one in found),
+        has_app=any(factor.type == Authenticator.Type.TOTP for factor in factors),
+        passkeys=sum(factor.type == Authenticator.Type.WEBAUTHN for factor in factors),
         codes_left=len(codes.wrap().get_unused_codes()) if codes else 0,
     )
 

@@ -156,10 +156,10 @@ def count_by_stream(kind: StreamKind) -> list[StreamDeadLetters]:
 
 def find_dead_letter(workspace_id: int, id_: DeliveryId) -> DeadLetter | None:
     before = MailKey(id_.stream_id, id_.position - 1)
-    found = list_dead_letters(
+    letters = list_dead_letters(
         workspace_id, cause=Cause(stream_id=id_.stream_id), after=before, limit=1
     )
-    return next((letter for letter in found if letter.position == id_.position), None)
+    return next((letter for letter in letters if letter.position == id_.position), None)
 
 
 def _read(

@@ -193,13 +193,13 @@ class Permits:
         """The member who launched the stream, if they have a limit."""
         if stream.member_id is None:
             return None
-        found, until = self._member_limits.get(stream.member_id, (None, 0.0))
+        limit, until = self._member_limits.get(stream.member_id, (None, 0.0))
         if until < time.monotonic():
-            found = await self._db.run(sending_limits.find_member_limit, stream.member_id)
-            self._member_limits[stream.member_id] = found, time.monotonic() + FRESH_SECONDS
-        if found is None:
+            limit = await self._db.run(sending_limits.find_member_limit, stream.member_id)
+            self._member_limits[stream.member_id] = limit, time.monotonic() + FRESH_SECONDS
+        if limit is None:
             return None
-        return MemberLimit(stream.member_id, found.per_day, found.counted_since or limits.EPOCH)
+        return MemberLimit(stream.member_id, limit.per_day, limit.counted_since or limits.EPOCH)
 
     async def _ask_limiter(self, limiter: Limiter, request: Request, sender: Outgoing) -> Outcome:
         """Asks for a grant; fills Redis first where it lost its counts, and corrects the day."""

@@ -103,8 +103,8 @@ class Service[A: Accepted](ABC):
 
     def choose_cut(self, request: Request) -> CutRequest | None:
         """The fault that a request meets before its body is read."""
-        found = self.table.find(request) if self.script.rules else None
-        fault = self.script.choose(Stage.HEAD, found[0].operation) if found else None
+        match = self.table.find(request) if self.script.rules else None
+        fault = self.script.choose(Stage.HEAD, match[0].operation) if match else None
         return fault if isinstance(fault, CutRequest) else None
 
     def meet_fault(

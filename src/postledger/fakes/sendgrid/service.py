@@ -83,11 +83,11 @@ class Service(http.Service[Accepted]):
 
     def _run(self, request: Request, now: datetime) -> Handled[Accepted]:
         name, key = self._authenticate(request)
-        found = TABLE.find(request)
-        if found is None:
+        match = TABLE.find(request)
+        if match is None:
             has_path = TABLE.has_path(request)
             raise SendGridError("method_not_allowed" if has_path else "not_found")
-        route, parameters = found
+        route, parameters = match
         key.check(SCOPES.get(route.name, ""))
         if route.run is None:
             mail = mail_send.read_mail(request.body)

@@ -103,10 +103,10 @@ class Service(http.Service[Accepted]):
     def _run(
         self, request: Request, request_id: str, access_key_id: str, now: datetime
     ) -> Handled[Accepted]:
-        found = TABLE.find(request)
-        if found is None:
+        match = TABLE.find(request)
+        if match is None:
             raise SesError("UnknownOperationException")
-        route, parameters = found
+        route, parameters = match
         document = documents.parse(request.body)
         explain = partial(answer_error, request_id=request_id)
         if route.run is None:

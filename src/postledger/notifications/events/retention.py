@@ -65,8 +65,8 @@ def _forget_some(month: int) -> bool:
         received_at__lt=ids.month_start(month + 1),
     )
     with transaction.atomic():
-        found = Event.objects.filter(of_streams | of_month).exclude(planned_at=None)
-        event_ids = list(found.order_by("pk").values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE])
+        events = Event.objects.filter(of_streams | of_month).exclude(planned_at=None)
+        event_ids = list(events.order_by("pk").values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE])
         Notification.objects.filter(event_id__in=event_ids).delete()
         Event.objects.filter(pk__in=event_ids).delete()
     return len(event_ids) == _FORGOTTEN_AT_ONCE

@@ -54,10 +54,10 @@ class TopicText:
 def read_text(topic: Topic, *, template: str, version: int | None) -> TopicText:
     """The text of a version, the newest for None; refused where it or the footer is missing."""
     source = TemplateSource(template, version)
-    found = content_source.find_template(topic.workspace_id, source)
+    text = content_source.find_template(topic.workspace_id, source)
     footer = letters.require_footer(accounts.organisation(topic.workspace_id))
     branding = find_branding(topic.workspace_id)
-    return TopicText(found, footer, branding, topic.fallback_locale or found.fallback_locale)
+    return TopicText(text, footer, branding, topic.fallback_locale or text.fallback_locale)
 
 
 def resolve_letters(

@@ -76,16 +76,16 @@ async def _check_identities(
 
 async def _list_senders(service: Service) -> list[SenderState] | Unread:
     """All single senders, verified or not; SendGrid does not say how long its pages are."""
-    found: list[SenderState] = []
+    senders: list[SenderState] = []
     for _ in range(_MOST_PAGES):
-        query = f"?{urlencode({'lastSeenID': found[-1].id})}" if found else ""
+        query = f"?{urlencode({'lastSeenID': senders[-1].id})}" if senders else ""
         page = await reading.read(service, documents.SENDERS_PATH + query, SendersState)
         if isinstance(page, Unread):
             return page
         if not page.results:
             break
-        found += page.results
-    return found
+        senders += page.results
+    return senders
 
 
 async def find_domain(service: Service, name: str) -> DomainState | Unread | None:

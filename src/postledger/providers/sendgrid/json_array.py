@@ -47,8 +47,8 @@ def read_elements(text: str) -> Iterator[object]:
 
 
 def _skip_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    spaces = _SPACE.match(text, at)
+    return spaces.end() if spaces else at
 
 
 def _read_element(text: str, at: int) -> tuple[object, int]:

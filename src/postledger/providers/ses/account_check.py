@@ -102,13 +102,13 @@ async def _find_identity(
     service: Service, names: Sequence[str]
 ) -> tuple[str, IdentityState | Unread]:
     """The first that is verified, else the first that exists, else the first name."""
-    found: list[tuple[str, IdentityState | Unread]] = []
+    identities: list[tuple[str, IdentityState | Unread]] = []
     for name in names:
         identity = await _read_identity(service, name)
         if _is_verified(identity):
             return name, identity
-        found.append((name, identity))
-    return next((pair for pair in found if isinstance(pair[1], IdentityState)), found[0])
+        identities.append((name, identity))
+    return next((pair for pair in identities if isinstance(pair[1], IdentityState)), identities[0])
 
 
 async def _read_identity(service: Service, name: str) -> IdentityState | Unread:

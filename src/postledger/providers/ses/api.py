@@ -36,12 +36,12 @@ class SesApi:
         if not isinstance(body, bytes):
             return body
         try:
-            found = await self._source.get()
+            credentials = await self._source.get()
         except NoCredentialsError as error:
             return outcomes.without_credentials(str(error))
-        if self._signer is None or found is not self._signed_with:
-            self._signer = self._make_signer(found, "POST", requests.SEND_PATH)
-            self._signed_with = found
+        if self._signer is None or credentials is not self._signed_with:
+            self._signer = self._make_signer(credentials, "POST", requests.SEND_PATH)
+            self._signed_with = credentials
         headers = self._signer.sign(body, datetime.now(UTC))
         return Request("POST", requests.SEND_PATH, headers, body)
 
@@ -59,10 +59,10 @@ class SesApi:
     def judge_break(self, broken: Break) -> Failure:
         return outcomes.judge_break(broken)
 
-    def _make_signer(self, found: ReadOnlyCredentials, method: str, path: str) -> Signer:
+    def _make_signer(self, credentials: ReadOnlyCredentials, method: str, path: str) -> Signer:
         endpoint = self._settings.actual_endpoint
         return Signer(
-            found,
+            credentials,
             region=self._settings.region,
             method=method,
             url=f"{endpoint.url}{path}",

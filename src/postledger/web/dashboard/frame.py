@@ -54,8 +54,8 @@ def render_page(
 ) -> HttpResponse:
     """A page that has found what needs a person gives it as `needs`: it is not counted again."""
     now = datetime.now(UTC)
-    found = context.get("needs") or needs.recall_needs(visitor.workspace.pk, now=now)
-    number = found.count if found else None
+    known_needs = context.get("needs") or needs.recall_needs(visitor.workspace.pk, now=now)
+    number = known_needs.count if known_needs else None
     values = {**context, "visitor": visitor, "frame": _build_frame(request, visitor, number)}
     return render(request, template, values, status=status)
 

@@ -43,11 +43,13 @@ def list_notifications(
     Without the scope contacts:read, addresses are masked.
     """
     event = event_queries.get_event(call.workspace_id, event_id)
-    found = event_queries.list_notifications(
+    notifications = event_queries.list_notifications(
         event, state=query.state, after=max(query.after, 0), limit=query.limit + 1
     )
-    page = cut_page("notifications", found, query.limit, lambda facts: facts.subscription_id)
-    shown = [FanOutRowOut.model_validate(facts) for facts in found[: query.limit]]
+    page = cut_page(
+        "notifications", notifications, query.limit, lambda facts: facts.subscription_id
+    )
+    shown = [FanOutRowOut.model_validate(facts) for facts in notifications[: query.limit]]
     for notification in shown:
         notification.address = notification.address and show_text(call, notification.address)
     return {**page, "notifications": shown}

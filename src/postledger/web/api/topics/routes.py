@@ -99,10 +99,10 @@ def publish_events(
 @routes.get("/{topic}/events", EventPage)
 def list_events(call: Call, topic: TopicKey, query: Query[NewestFirstQuery]) -> dict[str, object]:
     """The topic's events, the newest first."""
-    found = event_queries.list_events(
+    events = event_queries.list_events(
         topics.get_topic(call.workspace_id, topic), before=query.before, limit=query.limit + 1
     )
-    return cut_page("events", found, query.limit, lambda event: event.pk)
+    return cut_page("events", events, query.limit, lambda event: event.pk)
 
 
 @routes.post("/{topic}/subscriptions", TopicSubscriptionOut, status=201)
@@ -133,11 +133,11 @@ def list_topic_subscriptions(
     call: Call, topic: TopicKey, query: Query[TopicSubscriptionsQuery]
 ) -> dict[str, object]:
     """The topic's subscriptions, the newest first."""
-    found = subscription_queries.list_of_topic(
+    subscriptions = subscription_queries.list_of_topic(
         topics.get_topic(call.workspace_id, topic),
         status=query.status,
         contact_id=query.contact_id,
         before=query.before,
         limit=query.limit + 1,
     )
-    return cut_page("subscriptions", found, query.limit, lambda facts: facts.id)
+    return cut_page("subscriptions", subscriptions, query.limit, lambda facts: facts.id)

@@ -52,21 +52,21 @@ class DeadLetterRow:
 @require_safe
 def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     now = datetime.now(UTC)
-    found = needs.find_needs(visitor.workspace.pk, now=now)
+    current = needs.find_needs(visitor.workspace.pk, now=now)
     return render_page(
         request,
         visitor,
         "dashboard/attention.html",
         {
-            "needs": found,
-            "doubts": _describe_doubts(visitor, found.doubts, now),
+            "needs": current,
+            "doubts": _describe_doubts(visitor, current.doubts, now),
             "dead_letters": [
                 DeadLetterRow(
                     group,
                     sentences.describe_failure(group.outcome),
                     remedies.advise(group.outcome, group.code),
                 )
-                for group in found.dead_letters
+                for group in current.dead_letters
             ],
             "seen_at": now,
             "may_decide": visitor.may(Permission.DECIDE),

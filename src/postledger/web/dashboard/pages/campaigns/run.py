@@ -71,25 +71,25 @@ def download_report(_request: HttpRequest, visitor: Visitor, run_id: UUID) -> St
 
 
 def _read(visitor: Visitor, run_id: UUID) -> Mapping[str, Any]:
-    found = figures.read_figures(
+    run_figures = figures.read_figures(
         visitor.workspace.pk,
         run_id,
         may_steer=visitor.may(Permission.RUN_CAMPAIGNS),
         now=datetime.now(UTC),
     )
-    lists = queries.name_lists(visitor.workspace.pk, [found.live.list_key])
+    lists = queries.name_lists(visitor.workspace.pk, [run_figures.live.list_key])
     return {
-        "list_name": lists.get(found.live.list_key, found.live.list_key),
-        "runs": _list_others(visitor, found.run),
-        "campaign": found.live,
-        "figures": found,
-        "run": found.run,
-        "head_steps": steps.list_head(visitor, found.run),
-        "may_retry": not steps.find_reason(visitor, found.run, Step.RETRY),
+        "list_name": lists.get(run_figures.live.list_key, run_figures.live.list_key),
+        "runs": _list_others(visitor, run_figures.run),
+        "campaign": run_figures.live,
+        "figures": run_figures,
+        "run": run_figures.run,
+        "head_steps": steps.list_head(visitor, run_figures.run),
+        "may_retry": not steps.find_reason(visitor, run_figures.run, Step.RETRY),
         # It has the address of everybody, as an export of contacts.
         "may_download": visitor.may(Permission.MANAGE_CONTACTS),
         "may_duplicate": visitor.may(Permission.RUN_CAMPAIGNS),
-        "end_steps": steps.list_ends(visitor, found.run),
+        "end_steps": steps.list_ends(visitor, run_figures.run),
     }
 
 
@@ -109,8 +109,8 @@ def _list_others(visitor: Visitor, run: Progress) -> Sequence[RunRow]:
 
 
 def _list_runs(visitor: Visitor, campaign_id: int) -> Sequence[RunRow]:
-    found = listing.list_launches(visitor.workspace.pk, campaign_id, now=datetime.now(UTC))
-    return [rows.make_run_row(visitor.workspace.pk, run) for run in found]
+    runs = listing.list_launches(visitor.workspace.pk, campaign_id, now=datetime.now(UTC))
+    return [rows.make_run_row(visitor.workspace.pk, run) for run in runs]
 
 
 def _name(visitor: Visitor, actor: str) -> str:
