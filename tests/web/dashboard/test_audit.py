@@ -60,7 +60,7 @@ def test_the_audit_log_names_people_and_pages_back_without_a_gap(alice: Person) 
     rest = alice.client.get(older).content.decode()
 
     assert "Alice" in read(newest)
-    assert "scopes mail:read, mail:send" in read(newest)
+    assert "· scopes mail:read, mail:send" in read(newest)
     assert subjects(newest.content.decode()) == list(range(59, 9, -1))
     assert subjects(rest) == list(range(9, -1, -1))
     assert "before=" not in rest

@@ -97,7 +97,9 @@ def test_the_code_makes_an_owner_who_is_signed_in_and_goes_on_to_the_provider(co
     assert member.user
     assert member.user.email == "alice@acme.example"
     assert member.user.check_password(OWNER["password"])
-    assert client.get(done.headers["Location"]).status_code == 200
+    page = client.get(done.headers["Location"])
+    assert page.status_code == 200
+    assert re.findall(r"<(\w+)[^>]* autofocus", page.content.decode()) == ["h2"]
 
 
 def test_the_session_of_before_is_not_the_session_of_the_owner(code: str) -> None:
@@ -117,6 +119,18 @@ def test_a_wrong_code_makes_nobody_and_says_where_the_right_one_is(code: str) ->
     assert "postledger first-run prints a new one" in errors_of(answer)["code"]
     assert OWNER["password"] not in answer.content.decode()
     assert not User.objects.exists()
+
+
+def test_a_wrong_code_is_said_together_with_everything_else(code: str) -> None:
+    answer = browser().post("/first-run", {"code": "WRONG", "email": "alice", "password": "short"})
+
+    assert errors_of(answer).keys() == {"code", "name", "email", "password"}
+
+
+def test_without_a_workspace_the_page_says_what_to_run() -> None:
+    answer = browser().post("/first-run", {"code": "AAAA-BBBB-CCCC-DDDD", **OWNER})
+
+    assert "Run postledger setup first" in errors_of(answer)["code"]
 
 
 def test_wrong_codes_of_one_network_are_limited(

@@ -53,6 +53,8 @@ def issue_code() -> str | None:
 
 def check_code(code: str) -> None:
     stored = FirstRunCode.objects.values_list("code_hash", flat=True).first()
+    if stored is None and not Workspace.objects.exists():
+        raise _not_set_up()
     if stored is None or not hmac.compare_digest(bytes(stored), _hash(code)):
         raise FirstRunCodeError(
             "This is not the code. postledger up prints it when it starts; if it scrolled away,"

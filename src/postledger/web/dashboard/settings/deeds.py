@@ -232,7 +232,7 @@ def describe_deed(entry: AuditEntry, *, name: str, thing: Thing | None) -> Deed:
     unsaid = [
         (fact, str(value))
         for fact, value in values.items()
-        if fact not in _SAID and value not in (None, "", about.name)
+        if fact not in _SAID and value not in (None, False, "", about.name)
     ]
     return Deed(before, about.name if mark else "", about.url, after, unsaid)
 

@@ -1,8 +1,10 @@
 """The first run: the operator's code creates the owner, who then connects a provider."""
 
+from collections.abc import Mapping
 from typing import Any, Final, override
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -40,6 +42,34 @@ class OwnerForm(PersonForm):
 
     field_order = ("code", "name", "email", "password")
 
+    def __init__(self, network: str, values: Mapping[str, Any] | None) -> None:
+        """`network` is the one that the code comes from."""
+        super().__init__(values)
+        self._network = network
+
+    def clean_code(self) -> str:
+        """Checked here, so that a wrong code is said together with everything else."""
+        code: str = self.cleaned_data["code"]
+        try:
+            _GUESSES.check(code, self._network)
+            first_run.check_code(code)
+        except FirstRunCodeError:
+            _GUESSES.note_wrong(code, self._network)
+            raise ValidationError(
+                _(
+                    "This is not the code. postledger up prints it when it starts; if it scrolled"
+                    " away, postledger first-run prints a new one."
+                )
+            ) from None
+        except NotSetUpError:
+            text = _("There is no workspace yet. Run postledger setup first.")
+            raise ValidationError(text) from None
+        except RateExceededError as exceeded:
+            text = _("Too many wrong codes. Try again in %(minutes)s minutes.")
+            minutes = -(-exceeded.retry_after // 60)
+            raise ValidationError(text, params={"minutes": minutes}) from None
+        return code
+
     @override
     def clean(self) -> dict[str, Any] | None:
         if "password" in self.cleaned_data:
@@ -51,9 +81,9 @@ class OwnerForm(PersonForm):
 def first_run_page(request: HttpRequest) -> HttpResponse:
     if not first_run.is_open():
         return _lead_on(request)
-    form = OwnerForm(request.POST or None)
+    form = OwnerForm(throttle.client_network(request.META), request.POST or None)
     if request.method == "POST" and form.is_valid():
-        user = _create_owner(request, form)
+        user = _create_owner(form)
         if user is not None:
             arrivals.sign_in(request, user)
             return redirect(steps.find_next_url(_first_workspace_id(user)))
@@ -71,29 +101,17 @@ def _lead_on(request: HttpRequest) -> HttpResponse:
     return redirect("home")
 
 
-def _create_owner(request: HttpRequest, form: OwnerForm) -> User | None:
-    """The owner; None with the reason beside the code, if the code is not the operator's."""
-    values, network = form.cleaned_data, throttle.client_network(request.META)
-    code = values["code"]
+def _create_owner(form: OwnerForm) -> User | None:
+    """The owner; None with the reason, if nobody can become one now."""
+    values = form.cleaned_data
     try:
-        _GUESSES.check(code, network)
         return first_run.create_owner(
-            code, email=values["email"], name=values["name"], password=values["password"]
+            values["code"], email=values["email"], name=values["name"], password=values["password"]
         )
     except FirstRunCodeError:
-        _GUESSES.note_wrong(code, network)
-        text = _(
-            "This is not the code. postledger up prints it when it starts; if it scrolled away,"
-            " postledger first-run prints a new one."
-        )
-        form.add_error("code", text)
-    except RateExceededError as exceeded:
-        text = _("Too many wrong codes. Try again in %(minutes)s minutes.")
-        form.add_error("code", text % {"minutes": -(-exceeded.retry_after // 60)})
+        form.add_error("code", _("Another code was issued meanwhile: enter that one."))
     except FirstRunOverError:
         form.add_error(None, _("Somebody created the owner meanwhile: sign in instead."))
-    except NotSetUpError:
-        form.add_error(None, _("There is no workspace yet. Run postledger setup first."))
     return None
 
 
