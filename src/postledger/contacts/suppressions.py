@@ -1,6 +1,7 @@
 """The addresses that a workspace must not mail, and SQL that statements about them share."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import LiteralString
 
 from psycopg import sql as pg
@@ -78,7 +79,7 @@ def list_of_address(workspace_id: int, *, address: str) -> list[Suppression]:
 
 # Served by contacts_contact_once, contacts_consent_newest and contacts_consent_of_address.
 _SOURCES: LiteralString = """
-SELECT given.id, event.source, event.actor
+SELECT given.id, event.source, event.actor, event.detail
 FROM contacts_suppression AS given
 LEFT JOIN LATERAL (
     SELECT id FROM contacts_contact
@@ -88,10 +89,10 @@ LEFT JOIN LATERAL (
 ) AS contact ON true
 CROSS JOIN LATERAL (
     SELECT * FROM (
-        SELECT id, source, actor, list_id, action FROM contacts_consentevent
+        SELECT id, source, actor, detail, list_id, action FROM contacts_consentevent
         WHERE contact_id = contact.id
         UNION ALL
-        SELECT id, source, actor, list_id, action FROM contacts_consentevent
+        SELECT id, source, actor, detail, list_id, action FROM contacts_consentevent
         WHERE contact_id IS NULL AND workspace_id = given.workspace_id
           AND address_hash = given.address_hash
     ) AS event
@@ -112,10 +113,19 @@ _ENDING = [
 ]
 
 
-def find_sources(suppressions: Sequence[Suppression]) -> dict[int, tuple[str, str]]:
-    """Where some suppressions came from, and by whom, as far as the history of consents knows."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a suppression came from, by whom, and what was said of it."""
+
+    name: str
+    actor: str
+    note: str
+
+
+def find_sources(suppressions: Sequence[Suppression]) -> dict[int, Source]:
+    """The sources of some suppressions, as far as the history of consents knows them."""
     params = {"ids": [row.pk for row in suppressions], "actions": _ENDING}
-    return {id_: (source, actor) for id_, source, actor in sql.rows(_SOURCES, params)}
+    return {id_: Source(*values) for id_, *values in sql.rows(_SOURCES, params)}
 
 
 def get_suppression(workspace_id: int, suppression_id: int) -> Suppression:

@@ -174,7 +174,8 @@ def test_entries_of_one_moment_stay_on_one_page() -> None:
 
 
 def test_somebody_is_suppressed_and_restored_with_a_reason(olivia: Person, mira: int) -> None:
-    olivia.post(f"contacts/{mira}/suppress/", scope="")
+    olivia.post(f"contacts/{mira}/suppress/", scope="", reason="Rang us up")
+    assert "Rang us up" in olivia.read(f"contacts/{mira}/")
     assert people.find_suppression(olivia.workspace_id, MIRA).reason is SuppressionReason.BY_HAND
     assert "Stopped: all email</p><p>Suppressed by hand" in olivia.read(f"contacts/{mira}/")
     assert ">Suppressed<" in olivia.read("contacts/")
@@ -193,7 +194,8 @@ def test_somebody_is_suppressed_and_restored_with_a_reason(olivia: Person, mira:
 
 
 def test_a_list_alone_is_suppressed_and_restored(olivia: Person, mira: int) -> None:
-    olivia.post(f"contacts/{mira}/suppress/", scope="news")
+    olivia.post(f"contacts/{mira}/suppress/", scope="news", reason="Wants receipts alone")
+    assert "Wants receipts alone" in olivia.read(f"contacts/{mira}/")
     assert people.subscription(mira) is SubscriptionState.SUPPRESSED
     assert people.find_suppression(olivia.workspace_id, MIRA).reason is None
 

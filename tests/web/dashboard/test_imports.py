@@ -70,6 +70,7 @@ def test_a_file_is_uploaded_mapped_tried_and_imported(olivia: Person) -> None:
     assert "Unsubscribed before" in page
     assert "<del>" not in page
     assert "<td>Lea</td>" in page
+    assert ">left@example.com</a>" in page
     assert "<b>1</b> would join News." in page
     assert "ANN@example.com" in page
     assert "This is not an email address." in page
@@ -82,6 +83,7 @@ def test_a_file_is_uploaded_mapped_tried_and_imported(olivia: Person) -> None:
     page = olivia.read(f"imports/{number}/")
     assert "Every row is accounted for" in page
     assert "1 subscribed to News, 1 kept off it." in page
+    assert "Row 1 has the names of the columns, as in a spreadsheet." in page
     assert f'href="{olivia.url("contacts/")}?list=news"' in page
     assert "hx-trigger" not in page.partition('id="live"')[2]
     ann = Contact.objects.get(address="ann@example.com")

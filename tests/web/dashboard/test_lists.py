@@ -101,10 +101,10 @@ def test_a_topic_is_no_list(olivia: Person) -> None:
 
 
 def test_an_address_is_suppressed_found_and_lifted_with_a_reason(olivia: Person) -> None:
-    olivia.post("suppressions/new/", address="Mira@EXAMPLE.com", scope="")
+    olivia.post("suppressions/new/", address="Mira@EXAMPLE.com", scope="", reason="Rang us up")
     kept = Suppression.objects.get()
     page = olivia.read("suppressions/", q=MIRA)
-    for words in ("Mira@example.com", "all email", "Suppressed by hand", "suppression", "Olivia"):
+    for words in ("Mira@example.com", "all email", "Suppressed by hand", "Rang us up", "Olivia"):
         assert words in page
 
     refused = olivia.post(f"suppressions/{kept.pk}/lift/", reason=" ")

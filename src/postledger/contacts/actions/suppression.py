@@ -52,17 +52,19 @@ def _list_id(workspace_id: int, key: str) -> int | None:
     return List.objects.get(workspace_id=workspace_id, key=key).pk
 
 
-def suppress(
+def suppress(  # noqa: PLR0913  what a suppression is, each part by its name
     workspace_id: int,
     *,
     address: str,
     reason: SuppressionReason,
     actor: str,
     list_key: str | None = None,
+    note: str = "",
 ) -> bool:
     """Suppresses an address for one list or for all mail; False when it was so already.
 
     The strongest reason stays. For all mail, each reason but `by_hand` sets the contact's state.
+    The history keeps the note.
     """
     canonical = addresses.canonical(address)
     origin = Origin("suppression", actor)
@@ -70,14 +72,17 @@ def suppress(
         sql.take_consent_lock(workspace_id)
         if list_key is None:
             report = consent.suppression_report(canonical, reason=reason)
-            has_changed = bool(apply_feedback.apply_reports(workspace_id, [report], origin=origin))
+            changes = apply_feedback.apply_reports(
+                workspace_id, [report], origin=origin, detail=note
+            )
+            has_changed = bool(changes)
         else:
             has_changed = suppress_for_list(
                 workspace_id,
                 address=canonical,
                 list_id=lists.get_active_id(workspace_id, list_key),
                 reason=reason,
-                change=ConsentChange(consent.ACTIONS[reason], origin),
+                change=ConsentChange(consent.ACTIONS[reason], origin, detail=note),
             )
         if has_changed:
             trail.note(

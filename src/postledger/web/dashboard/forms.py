@@ -55,6 +55,18 @@ class AddressField(forms.CharField):
             ) from None
 
 
+class ReasonField(forms.CharField):
+    """Why a person decides so about somebody; the history of the contact keeps it."""
+
+    def __init__(self, *, required: bool = True) -> None:
+        super().__init__(
+            label=gettext_lazy("Reason") if required else gettext_lazy("Reason (optional)"),
+            required=required,
+            max_length=500,
+            help_text=gettext_lazy("Such as: wrote to us on 1 May. It stays in the history."),
+        )
+
+
 class PersonForm(PageForm):
     """Somebody who is about to get a password: its rules look at the name and the address too."""
 

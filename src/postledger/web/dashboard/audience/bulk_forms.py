@@ -19,7 +19,7 @@ from postledger.contacts.states import ListKind
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience.import_figures import KEPT_BACK
-from postledger.web.dashboard.forms import PageForm
+from postledger.web.dashboard.forms import PageForm, ReasonField
 
 _PAGE = "contacts page"  # the source of what ends a consent there
 
@@ -103,11 +103,7 @@ class RemoveForm(BulkForm):
 
 
 class SuppressForm(BulkForm):
-    reason = forms.CharField(
-        label=gettext_lazy("Reason"),
-        max_length=500,
-        help_text=gettext_lazy("Such as: wrote to us on 1 May. It stays in the history."),
-    )
+    reason = ReasonField()
 
     @override
     def carry_out(self, visitor: Visitor, contact_ids: Sequence[int], now: datetime) -> BulkResult:

@@ -23,27 +23,30 @@ from postledger.privacy import erasure
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import words
 from postledger.web.dashboard.audience.questions import Question, ask
-from postledger.web.dashboard.forms import PageForm
+from postledger.web.dashboard.forms import PageForm, ReasonField
 from postledger.web.shared.sentences import translate
 
 _asks = require_http_methods(["GET", "HEAD", "POST"])
 
 
-class SuppressForm(PageForm):
-    scope = forms.ChoiceField(label=gettext_lazy("What they get no more"), required=False)
+class ScopeForm(PageForm):
+    """About all email, or about one list."""
+
+    scope = forms.ChoiceField(required=False)
 
     def __init__(self, scopes: Sequence[tuple[str, str]], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["scope"].choices = scopes  # type: ignore[attr-defined]  # of a ChoiceField
 
 
-class RestoreForm(SuppressForm):
+class SuppressForm(ScopeForm):
+    scope = forms.ChoiceField(label=gettext_lazy("What they get no more"), required=False)
+    reason = ReasonField(required=False)
+
+
+class RestoreForm(ScopeForm):
     scope = forms.ChoiceField(label=gettext_lazy("What they may get again"), required=False)
-    reason = forms.CharField(
-        label=gettext_lazy("Reason"),
-        max_length=500,
-        help_text=gettext_lazy("Such as: wrote to us on 1 May. It stays in the history."),
-    )
+    reason = ReasonField()
 
 
 class EraseForm(PageForm):
@@ -79,6 +82,7 @@ def suppress(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRes
                 address=contact.address,
                 list_key=form.cleaned_data["scope"] or None,
                 reason=SuppressionReason.BY_HAND,
+                note=form.cleaned_data["reason"],
                 actor=visitor.actor,
             )
         except RefusedError as error:  # its list was archived meanwhile

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from postledger.accounts.people import actors
 from postledger.accounts.people.roles import Permission
 from postledger.contacts import lists
+from postledger.contacts import queries as contact_queries
 from postledger.contacts.states import ListKind
 from postledger.imports import overview, problems, queries, uploads, workbooks
 from postledger.imports.columns import exact_mapping
@@ -277,8 +278,21 @@ def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
     if shown.preview:
         values |= {
             "tried": import_figures.sum_preview(shown.preview),
+            "changes": _list_changes(visitor, shown.preview),
             "kept_back": import_figures.list_kept_back(shown.preview),
             "kept_back_count": sum(shown.preview["kept_back"].values()),
             "changing": shown.preview["created"] + shown.preview["updated"],
         }
     return values
+
+
+def _list_changes(visitor: Visitor, preview: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The changes of a dry run, which masks addresses, with those that its contacts have."""
+    changes: list[Mapping[str, Any]] = preview["changes"]
+    addresses = contact_queries.find_addresses(
+        visitor.workspace.pk, [change["contact_id"] for change in changes]
+    )
+    return [
+        {**change, "address": addresses.get(change["contact_id"], change["address"])}
+        for change in changes
+    ]

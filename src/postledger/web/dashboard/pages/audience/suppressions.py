@@ -27,7 +27,7 @@ from postledger.providers import addresses
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import words
 from postledger.web.dashboard.audience.questions import Question, ask
-from postledger.web.dashboard.forms import AddressField, PageForm
+from postledger.web.dashboard.forms import AddressField, PageForm, ReasonField
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.parameters import read_text
 from postledger.web.shared.sentences import translate
@@ -39,6 +39,7 @@ _HASH_DIGITS = 32
 class AddForm(PageForm):
     address = AddressField(label=gettext_lazy("Email address"))
     scope = forms.ChoiceField(label=gettext_lazy("What they get no more"), required=False)
+    reason = ReasonField(required=False)
 
     def __init__(self, workspace_id: int, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -48,11 +49,7 @@ class AddForm(PageForm):
 
 
 class LiftForm(PageForm):
-    reason = forms.CharField(
-        label=gettext_lazy("Reason"),
-        max_length=500,
-        help_text=gettext_lazy("Such as: wrote to us on 1 May. It stays in the history."),
-    )
+    reason = ReasonField()
 
 
 @require_safe
@@ -70,6 +67,7 @@ def add(request: HttpRequest, visitor: Visitor) -> HttpResponse:
                 address=form.cleaned_data["address"],
                 list_key=form.cleaned_data["scope"] or None,
                 reason=SuppressionReason.BY_HAND,
+                note=form.cleaned_data["reason"],
                 actor=visitor.actor,
             )
         except RefusedError as error:
@@ -166,15 +164,15 @@ def _read_cursor(text: str) -> tuple[bytes, int]:
 def _make_rows(visitor: Visitor, rows: Sequence[Suppression]) -> list[Mapping[str, Any]]:
     workspace_id = visitor.workspace.pk
     sources = suppressions.find_sources(rows)
-    names = actors.name_actors(workspace_id, (actor for _source, actor in sources.values()))
+    names = actors.name_actors(workspace_id, (source.actor for source in sources.values()))
     known = queries.find_contacts(workspace_id, [row.address for row in rows if row.address])
     return [
         {
             "kept": row,
             "scope": words.name_suppressed(row),
             "reason": words.REASONS[SuppressionReason(row.reason)],
-            "source": sources[row.pk][0] if row.pk in sources else "",
-            "by": names[sources[row.pk][1]] if row.pk in sources else "",
+            "source": sources.get(row.pk),
+            "by": names[sources[row.pk].actor] if row.pk in sources else "",
             "contact": known.get(row.address.lower()) if row.address else None,
         }
         for row in rows
