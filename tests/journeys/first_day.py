@@ -28,9 +28,12 @@ ENVIRONMENT = {
 def show(page: Page, name: str) -> None:
     if PICTURES:
         for width, theme in WINDOWS:
-            page.set_viewport_size({"width": width, "height": 900})
             page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-            page.screenshot(path=f"{PICTURES}/{name}-{width}-{theme}.png", full_page=True)
+            page.set_viewport_size({"width": width, "height": 900})
+            # A window as high as the page: what sticks to its edges is where it belongs.
+            height = page.evaluate("document.documentElement.scrollHeight")
+            page.set_viewport_size({"width": width, "height": height})
+            page.screenshot(path=f"{PICTURES}/{name}-{width}-{theme}.png")
         page.set_viewport_size({"width": 1280, "height": 900})
         page.emulate_media(color_scheme="light")
 
