@@ -10,7 +10,7 @@ from postledger.lib.errors import RefusedError
 
 PACKAGE = Path(__file__).parents[2] / "src" / "postledger"
 # Packages, and modules of packages, whose refusals reach a page.
-SPOKEN = ["contacts"]
+SPOKEN = ["contacts", "imports"]
 
 
 def list_refusals(kind: type[RefusedError] = RefusedError) -> set[str]:

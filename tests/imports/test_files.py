@@ -131,7 +131,7 @@ def test_a_row_that_is_far_too_wide_is_a_problem_of_that_row(acme: int, tmp_path
 
     assert (done.created, done.refused) == (1, 1)
     [problem] = queries.read_problems(acme, done.id)
-    assert (problem.row, "300001 cells" in problem.problem) == (2, True)
+    assert (problem.row, "300,001 cells" in problem.problem) == (2, True)
 
 
 def test_an_import_of_wide_rows_is_resumed_after_the_last_chunk_that_counts(

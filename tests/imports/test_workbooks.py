@@ -217,7 +217,7 @@ def test_a_format_is_a_moments_by_its_letters(tmp_path: Path, format_: str, text
 
 @pytest.mark.parametrize(
     ("number", "reason"),
-    [(errno.EFBIG, "As CSV, the sheet has more than 100 MB. Divide it."), (errno.ENOSPC, None)],
+    [(errno.EFBIG, sheet_to_csv.TOO_LARGE), (errno.ENOSPC, None)],
 )
 def test_only_a_file_that_reached_its_limit_is_too_large(number: int, reason: str | None) -> None:
-    assert sheet_to_csv._explain(OSError(number, os.strerror(number))) == reason
+    assert sheet_to_csv._find_reason(OSError(number, os.strerror(number))) == reason

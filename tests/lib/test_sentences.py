@@ -1,4 +1,5 @@
 import copy
+import json
 import pickle
 from collections.abc import Callable
 
@@ -45,3 +46,16 @@ def test_joined_sentences_stay_sentences() -> None:
 
     assert joined == "One. Two 2. three"
     assert [type(value) for value in joined.values.values()] == [Sentence, Sentence, str]
+
+
+def test_a_sentence_that_was_kept_as_json_knows_its_form() -> None:
+    sentence = say("%(what)s: %(most)s of %(name)s", what=say("Too many"), most=1_000, name="a.csv")
+
+    kept = json.loads(json.dumps(sentences.write_document(sentence)))
+    read = sentences.read_document(kept)
+
+    assert read == "Too many: 1,000 of a.csv"
+    assert isinstance(read, Sentence)
+    assert read.values == sentence.values
+    assert isinstance(read.values["what"], Sentence)
+    assert sentences.read_document(sentences.write_document("As it is: 100%.")) == "As it is: 100%."

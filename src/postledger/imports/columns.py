@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from postledger.contacts import details
 from postledger.contacts.csv_columns import ATTRIBUTE, PARTS_OF_NAME, Field, usual_target
 from postledger.imports.refusals import InvalidMappingError
+from postledger.lib.sentences import say
 
 IGNORED = "-"
 
@@ -49,8 +50,10 @@ def map_columns(header: Sequence[str], mapping: Mapping[str, str]) -> Columns:
         targets[target] = index
     if Field.EMAIL not in targets:
         raise InvalidMappingError(
-            "No column holds the address. The first row must be the names of the columns; map the"
-            ' right one to email (on a command line: --map "COLUMN=email").'
+            say(
+                "No column holds the address. The first row must be the names of the columns;"
+                ' map the right one to email (on a command line: --map "COLUMN=email").'
+            )
         )
     for part in PARTS_OF_NAME:
         if part.value in targets:
@@ -75,12 +78,22 @@ def exact_mapping(header: Sequence[str], targets: Mapping[str, str]) -> dict[str
 def _mapped_twice(target: str, first: str, second: str) -> InvalidMappingError:
     if first == second:
         return InvalidMappingError(
-            f"Two columns named {first[:64]!r} are both mapped to {target[:64]}."
-            " Rename or remove one of them in the file."
+            say(
+                "Two columns named '%(first)s' are both mapped to %(target)s. Rename or remove"
+                " one of them in the file.",
+                first=first[:64],
+                target=target[:64],
+            )
         )
     return InvalidMappingError(
-        f"The columns {first[:64]!r} and {second[:64]!r} are both mapped to {target[:64]}."
-        f" Ignore one of them, for example by mapping {second[:64]!r} to {IGNORED!r}."
+        say(
+            "The columns '%(first)s' and '%(second)s' are both mapped to %(target)s. Ignore"
+            " one of them, for example by mapping '%(second)s' to '%(ignored)s'.",
+            first=first[:64],
+            second=second[:64],
+            target=target[:64],
+            ignored=IGNORED,
+        )
     )
 
 
@@ -88,13 +101,22 @@ def _refuse_invalid(header: Sequence[str], mapping: Mapping[str, str]) -> None:
     for name, target in mapping.items():
         if name not in header:
             raise InvalidMappingError(
-                f"The file has no column {name[:64]!r}: its columns are"
-                f" {', '.join(header[:20])[:500]}."
+                say(
+                    "The file has no column '%(name)s': its columns are %(header)s.",
+                    name=name[:64],
+                    header=", ".join(header[:20])[:500],
+                )
             )
         if target not in _FIELDS and target != IGNORED and not target.startswith(ATTRIBUTE):
             raise InvalidMappingError(
-                f"A column cannot be mapped to {target[:64]!r}: use one of"
-                f" {', '.join(Field)}, {ATTRIBUTE}KEY, or {IGNORED} to ignore it."
+                say(
+                    "A column cannot be mapped to '%(target)s': use one of %(fields)s,"
+                    " %(attribute)s, or %(ignored)s to ignore it.",
+                    target=target[:64],
+                    fields=", ".join(Field),
+                    attribute=f"{ATTRIBUTE}KEY",
+                    ignored=IGNORED,
+                )
             )
 
 
@@ -106,14 +128,24 @@ def _attributes(targets: Mapping[str, int]) -> list[tuple[str, int]]:
     ]
     if len(keys) > details.MOST_KEYS:
         raise InvalidMappingError(
-            f"A contact can have {details.MOST_KEYS} attributes, and the file has {len(keys)}."
-            f" Ignore columns, by mapping them to {IGNORED!r}."
+            say(
+                "A contact can have %(most)s attributes, and the file has %(number)s. Ignore"
+                " columns, by mapping them to '%(ignored)s'.",
+                most=details.MOST_KEYS,
+                number=len(keys),
+                ignored=IGNORED,
+            )
         )
     for key, _ in keys:
         if not details.is_key(key):
             raise InvalidMappingError(
-                f"The column {key[: details.LONGEST_KEY]!r} cannot be an attribute, whose name has"
-                f" 1 to {details.LONGEST_KEY} visible characters. Rename it, or ignore it, by"
-                f" mapping it to {IGNORED!r}."
+                say(
+                    "The column '%(key)s' cannot be an attribute, whose name has 1 to"
+                    " %(longest)s visible characters. Rename it, or ignore it, by mapping it to"
+                    " '%(ignored)s'.",
+                    key=key[: details.LONGEST_KEY],
+                    longest=details.LONGEST_KEY,
+                    ignored=IGNORED,
+                )
             )
     return keys

@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from postledger.imports.refusals import FileRefusedError
+from postledger.lib.sentences import say
 
 _BLOCK = 1 << 20
 
@@ -17,10 +18,10 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _OTHER_TYPES = (
-    (b"PK\x03\x04", "an Excel or ZIP file"),
-    (b"\xd0\xcf\x11\xe0", "an old Excel file, or one with a password"),
-    (b"%PDF", "a PDF file"),
-    (b"\x1f\x8b", "a compressed file"),
+    (b"PK\x03\x04", say("an Excel or ZIP file")),
+    (b"\xd0\xcf\x11\xe0", say("an old Excel file, or one with a password")),
+    (b"%PDF", say("a PDF file")),
+    (b"\x1f\x8b", say("a compressed file")),
 )
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
@@ -64,8 +65,10 @@ class _HighBytes:
             return "utf-8"
         if self.in_utf8 * 2 > self.count:
             raise FileRefusedError(
-                "The file is UTF-8 with damaged characters, so names in it would be wrong."
-                " Export it again as UTF-8."
+                say(
+                    "The file is UTF-8 with damaged characters, so names in it would be wrong."
+                    " Export it again as UTF-8."
+                )
             )
         return "cp1251" if self.adjacent * 2 > self.count else "cp1252"
 
@@ -83,7 +86,9 @@ def inspect_bytes(path: Path) -> FileBytes:
             high.add(block)
     high.add(b"", is_last=True)
     if not size:
-        raise FileRefusedError("The file is empty. Export it again, with a row of column names.")
+        raise FileRefusedError(
+            say("The file is empty. Export it again, with a row of column names.")
+        )
     encoding = high.guess() if named == "utf-8" else named
     return FileBytes(encoding, len(mark), size, digest.hexdigest())
 
@@ -95,11 +100,17 @@ def _blocks(path: Path) -> Iterator[bytes]:
                 yield block
     except OSError as error:
         raise FileRefusedError(
-            f"The file {path.name!r} cannot be read: {error.strerror}. Check its name and rights."
+            say(
+                "The file '%(name)s' cannot be read: %(reason)s. Check its name and rights.",
+                name=path.name,
+                reason=error.strerror,
+            )
         ) from None
 
 
 def _refuse_other_types(block: bytes) -> None:
     for signature, name in _OTHER_TYPES:
         if block.startswith(signature):
-            raise FileRefusedError(f"This is {name}, not a CSV file. Save it as CSV (UTF-8).")
+            raise FileRefusedError(
+                say("This is %(type)s, not a CSV file. Save it as CSV (UTF-8).", type=name)
+            )

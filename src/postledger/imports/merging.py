@@ -19,6 +19,7 @@ from postledger.imports.models import Import, ImportState
 from postledger.imports.problems import MOST_PROBLEMS, RowProblem
 from postledger.imports.refusals import ImportMovedError
 from postledger.imports.rows import PreparedChunk
+from postledger.lib.sentences import say
 
 _TRIES = 5
 _MANY = 1_000
@@ -148,7 +149,7 @@ def _claim(import_id: int, chunk: PreparedChunk) -> int:
     for problem_count in unmoved.values_list("problem_count", flat=True):
         return problem_count
     raise ImportMovedError(
-        "Another process is already doing this. Let it finish; nothing was imported twice."
+        say("Another process is already doing this. Let it finish; nothing was imported twice.")
     )
 
 

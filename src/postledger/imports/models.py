@@ -48,7 +48,7 @@ class Import(models.Model):
     # the error that stopped a worker, and the time of the next try.
     upload = models.JSONField(null=True)
     preview = models.JSONField(null=True)
-    trouble = models.TextField(null=True)
+    trouble = models.JSONField(null=True)
     due_at = models.DateTimeField(db_default=Now())
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True)

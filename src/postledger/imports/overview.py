@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from postledger.contacts.csv_columns import usual_target
-from postledger.imports import queries
+from postledger.imports import problems, queries
 from postledger.imports.models import Import, ImportState
 from postledger.imports.queries import ImportProgress
-from postledger.lib import work_leases
+from postledger.lib import sentences, work_leases
 from postledger.lib.work_leases import Work
 
 # The rate of fewer rows means nothing.
@@ -66,9 +66,9 @@ def _overview(record: Import, held: frozenset[int]) -> ImportOverview:
         list=record.list.key if record.list else None,
         mapping=record.mapping,
         upload=record.upload and record.upload | {"suggested": _suggest(record.upload["header"])},
-        preview=record.preview,
+        preview=_read_preview(record),
         waiting=None if record.pk in held else _waiting_for(record),
-        trouble=record.trouble,
+        trouble=_read_trouble(record),
         actor=record.actor,
         byte_count=record.byte_count,
         rows_per_second=round(rate, 1) if rate else None,
@@ -78,6 +78,17 @@ def _overview(record: Import, held: frozenset[int]) -> ImportOverview:
         changed_at=record.changed_at,
         finished_at=record.finished_at,
     )
+
+
+def _read_preview(record: Import) -> Mapping[str, Any] | None:
+    if record.preview is None:
+        return None
+    kept = map(problems.read_document, record.preview["problems"])
+    return {**record.preview, "problems": list(kept)}
+
+
+def _read_trouble(record: Import) -> str | None:
+    return None if record.trouble is None else sentences.read_document(record.trouble)
 
 
 def _suggest(header: list[str]) -> dict[str, str]:
@@ -99,7 +110,7 @@ def _waiting_for(record: Import) -> WaitingFor | None:
     if record.state in {ImportState.FINISHED, ImportState.ABANDONED}:
         return None
     if record.state == ImportState.UPLOADED:
-        failed = f"The dry run failed: {record.trouble}"
+        failed = f"The dry run failed: {_read_trouble(record)}"
         why = failed if record.trouble else "Nobody has started it yet."
         return WaitingFor("you", f"{why} Start it, or abandon it.")
     if not record.upload:  # the command line imports it, and no worker has a copy of the file
@@ -107,5 +118,6 @@ def _waiting_for(record: Import) -> WaitingFor | None:
         command = shlex.join((*resume, record.file_name, record.workspace.name))
         return WaitingFor("you", f"Nobody works on it. Resume it where the file is: {command}")
     if record.trouble:
-        return WaitingFor("another try", f"{record.trouble} A worker tries again within minutes.")
+        why = f"{_read_trouble(record)} A worker tries again within minutes."
+        return WaitingFor("another try", why)
     return WaitingFor("a worker", "No worker has taken it yet; one looks every few seconds.")

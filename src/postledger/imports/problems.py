@@ -1,10 +1,12 @@
 """Rows of a file that are not imported as they stand, for people who repair the file."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass, replace
-from typing import Self
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, astuple, dataclass, replace
+from typing import Any, Self
 
 from postledger.contacts.csv_columns import csv_line
+from postledger.lib import sentences
+from postledger.lib.sentences import Sentence
 from postledger.observability import masking
 
 # A file can have a problem in every row; so many are kept of one import, and the others counted.
@@ -23,15 +25,37 @@ class RowProblem:
     remedy: str
 
     @classmethod
-    def quoting(cls, row: int, column: str, value: str, problem: str, remedy: str) -> Self:
+    def quoting(
+        cls, row: int, column: str, value: str, problem: Sentence, remedy: Sentence
+    ) -> Self:
         """Quotes the value as the file has it, for a dry run, which is deleted with the file."""
-        return cls(row, column, value[:_LONGEST_VALUE], masking.mask_text(problem), remedy)
+        return cls(row, column, value[:_LONGEST_VALUE], _mask_values(problem), remedy)
+
+    def write_document(self) -> dict[str, object]:
+        """For JSON; `read_document` reads it again."""
+        said = {"problem": self.problem, "remedy": self.remedy}
+        return asdict(self) | {name: sentences.write_document(text) for name, text in said.items()}
 
     def mask(self) -> Self:
         """Masks addresses: problems outlive the file, are passed around, and may quote a person
         who is erased; the row number is enough to find the row.
         """
         return replace(self, value=mask_value(self.value))
+
+
+def _mask_values(problem: Sentence) -> Sentence:
+    """The problem without the addresses that it quotes."""
+    values = {
+        name: masking.mask_text(value) if type(value) is str else value
+        for name, value in problem.values.items()
+    }
+    return Sentence(problem.form, values)
+
+
+def read_document(document: Mapping[str, Any]) -> RowProblem:
+    """A problem that was kept as JSON, which knows how it is said in other languages."""
+    said = {name: sentences.read_document(document[name]) for name in ("problem", "remedy")}
+    return RowProblem(**{**document, **said})
 
 
 def mask_value(value: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Self
 from postledger.imports.models import Import, ImportProblem, ImportState
 from postledger.imports.problems import MOST_PROBLEMS, RowProblem
 from postledger.imports.refusals import ImportUnknownError
+from postledger.lib.sentences import say
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,7 +58,10 @@ def find_import(workspace_id: int, import_id: int) -> Import:
     record = imports.select_related("list", "workspace").first() if 0 < import_id < 2**63 else None
     if record is None:
         raise ImportUnknownError(
-            f"This workspace has no import {import_id}. See postledger contacts imports."
+            say(
+                "This workspace has no import %(number)s. See postledger contacts imports.",
+                number=str(import_id),
+            )
         )
     return record
 

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from postledger.imports import encodings
 from postledger.imports.refusals import FileRefusedError
+from postledger.lib.sentences import say
 
 CHUNK = 10_000
 LARGEST_CHUNK = 2_000_000  # bytes; as cells of a few letters they take twenty times that
@@ -61,7 +62,7 @@ def survey_file(path: Path) -> FileSurvey:
         dialect = Dialect(encoding, _find_delimiter(_Lines(file, encoding, start)))
         first = next(read_chunks(file, dialect, offset=start, row=1, size=1), None)
         if first is None:
-            raise FileRefusedError("The file has no rows. Export it again, with column names.")
+            raise FileRefusedError(say("The file has no rows. Export it again, with column names."))
         header, body = _read_header(first), first.end
         row_count = sum(
             len(chunk.records) for chunk in read_chunks(file, dialect, offset=body, row=2)
@@ -90,8 +91,12 @@ def read_chunks(
             raise _unreadable(row + len(records), str(error)) from None
         except UnicodeError:
             raise FileRefusedError(
-                f"Row {row + len(records)} has characters that are not {dialect.encoding}."
-                " Export the file again as UTF-8."
+                say(
+                    "Row %(row)s has characters that are not %(encoding)s. Export the file again as"
+                    " UTF-8.",
+                    row=row + len(records),
+                    encoding=dialect.encoding,
+                )
             ) from None
         if not records:
             return
@@ -125,8 +130,11 @@ class _Lines:
             text = line.decode(self._encoding)
             if "\0" in text:
                 raise FileRefusedError(
-                    f"The file has a zero byte before byte {self.position}, so it is not text,"
-                    " or it is damaged. Save it as CSV (UTF-8)."
+                    say(
+                        "The file has a zero byte before byte %(position)s, so it is not text, or"
+                        " it is damaged. Save it as CSV (UTF-8).",
+                        position=self.position,
+                    )
                 )
             if self.position - self.row_start > LONGEST_LINE:
                 raise _too_long(self.row_start)
@@ -154,7 +162,7 @@ def _find_delimiter(lines: _Lines) -> str:
         first = next(lines.read(), "")
     except UnicodeError:
         raise FileRefusedError(
-            "The first row has characters that cannot be read. Export the file again as UTF-8."
+            say("The first row has characters that cannot be read. Export the file again as UTF-8.")
         ) from None
     return max(_DELIMITERS, key=first.count)
 
@@ -162,33 +170,44 @@ def _find_delimiter(lines: _Lines) -> str:
 def _read_header(chunk: FileChunk) -> tuple[str, ...]:
     [names] = chunk.records
     if not any(names):
-        raise FileRefusedError("The first row is blank. Write the names of the columns there.")
+        raise FileRefusedError(say("The first row is blank. Write the names of the columns there."))
     if len(names) > MOST_COLUMNS:
         raise FileRefusedError(
-            f"The file has {len(names)} columns, and {MOST_COLUMNS} can be imported."
-            " Remove those that are not needed."
+            say(
+                "The file has %(number)s columns, and %(most)s can be imported. Remove"
+                " those that are not needed.",
+                number=len(names),
+                most=MOST_COLUMNS,
+            )
         )
     return tuple(name.strip() for name in names)
 
 
 # By a part of the message of Python's reader.
 _REASONS = {
-    "unexpected end of data": "a quote is opened and never closed."
-    " Close it, or double it if it is part of a text.",
-    "field larger": "a cell is longer than 131,072 characters; a quote may be missing. Shorten it.",
-    "new-line": "its line ends are those of old Macs. Save the file again as CSV (UTF-8).",
-    "": "there is text after a closing quote. Double each quote that is part of a text.",
+    "unexpected end of data": say(
+        "a quote is opened and never closed. Close it, or double it if it is part of a text."
+    ),
+    "field larger": say(
+        "a cell is longer than 131,072 characters; a quote may be missing. Shorten it."
+    ),
+    "new-line": say("its line ends are those of old Macs. Save the file again as CSV (UTF-8)."),
+    "": say("there is text after a closing quote. Double each quote that is part of a text."),
 }
 
 
 def _unreadable(row: int, message: str) -> FileRefusedError:
     reason = next(reason for part, reason in _REASONS.items() if part in message)
-    return FileRefusedError(f"Row {row} cannot be read: {reason}")
+    return FileRefusedError(say("Row %(row)s cannot be read: %(reason)s", row=row, reason=reason))
 
 
 def _too_long(position: int) -> FileRefusedError:
     return FileRefusedError(
-        f"The row that begins at byte {position} is longer than {LONGEST_LINE:,} bytes."
-        " The file is not a table of contacts, or line ends or quotes are missing. Export it again"
-        " as CSV."
+        say(
+            "The row that begins at byte %(position)s is longer than %(longest)s"
+            " bytes. The file is not a table of contacts, or line ends or quotes are"
+            " missing. Export it again as CSV.",
+            position=position,
+            longest=LONGEST_LINE,
+        )
     )

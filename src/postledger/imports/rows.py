@@ -12,6 +12,7 @@ from postledger.contacts.details import Details, InvalidContactError
 from postledger.imports.columns import Columns
 from postledger.imports.problems import RowProblem
 from postledger.imports.reading import FileChunk
+from postledger.lib.sentences import Sentence, say
 from postledger.providers import addresses
 from postledger.providers.addresses import InvalidAddressError
 
@@ -39,7 +40,9 @@ class PreparedChunk:
 
 
 class _RowRefusedError(Exception):
-    def __init__(self, field: Field | None, value: str, problem: str, remedy: str) -> None:
+    def __init__(
+        self, field: Field | None, value: str, problem: Sentence, remedy: Sentence
+    ) -> None:
         super().__init__(problem)
         self.field, self.value, self.problem, self.remedy = field, value, problem, remedy
 
@@ -112,8 +115,12 @@ def _fit(cells: list[str], width: int) -> list[str]:
         raise _RowRefusedError(
             None,
             "",
-            f"The row has {len(cells)} cells, and there are {width} columns.",
-            "Quote each cell that contains a delimiter.",
+            say(
+                "The row has %(cells)s cells, and there are %(width)s columns.",
+                cells=len(cells),
+                width=width,
+            ),
+            say("Quote each cell that contains a delimiter."),
         )
     return cells + [""] * missing if missing > 0 else [*cells[:width], ""]
 
@@ -122,8 +129,8 @@ def _canonical(address: str) -> str:
     try:
         return addresses.canonical(address)
     except InvalidAddressError:
-        problem = "This is not an email address." if address else "The address is missing."
-        remedy = "Write one like name@example.com."
+        invalid, missing = say("This is not an email address."), say("The address is missing.")
+        problem, remedy = invalid if address else missing, say("Write one like name@example.com.")
         raise _RowRefusedError(Field.EMAIL, address, problem, remedy) from None
 
 
@@ -132,8 +139,11 @@ def _check_text(field: Field, text: str) -> str:
         raise _RowRefusedError(
             field,
             text,
-            "The text has invisible characters, or is too long.",
-            f"Write one line of at most {details.LONGEST_TEXT} visible characters.",
+            say("The text has invisible characters, or is too long."),
+            say(
+                "Write one line of at most %(longest)s visible characters.",
+                longest=details.LONGEST_TEXT,
+            ),
         )
     return text
 
@@ -175,5 +185,5 @@ def _check(field: Field | None, value: str, checked: Details) -> None:
         details.check_details(checked)
     except InvalidContactError as error:
         raise _RowRefusedError(
-            field, value, str(error), "Correct the cell, or leave it empty."
+            field, value, error.args[0], say("Correct the cell, or leave it empty.")
         ) from None

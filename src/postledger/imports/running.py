@@ -23,6 +23,7 @@ from postledger.imports.refusals import (
 )
 from postledger.imports.rows import PreparedChunk, prepare_chunk
 from postledger.lib import work_leases
+from postledger.lib.sentences import say
 from postledger.lib.work_leases import Work
 
 type ReportProgress = Callable[[ImportProgress], None]
@@ -82,14 +83,19 @@ def run_import(
     if record.state == ImportState.ABANDONED:
         raise _abandoned(import_id)
     if record.state in {ImportState.UPLOADED, ImportState.PREVIEWING}:
-        raise ImportNotReadyError(f"Import {import_id} is not started yet. Start it first.")
+        raise ImportNotReadyError(
+            say("Import %(number)s is not started yet. Start it first.", number=str(import_id))
+        )
     # The lease only shows that somebody works on it; the cursor keeps two processes apart.
     with work_leases.alone(Work.IMPORT, import_id):
         survey = reading.survey_file(path)
         if survey.sha256 != record.sha256:
             raise FileChangedError(
-                f"This is not the file that import {import_id} was started with, or it was changed"
-                " since. Resume with that file, or import this one by itself."
+                say(
+                    "This is not the file that import %(number)s was started with, or it was"
+                    " changed since. Resume with that file, or import this one by itself.",
+                    number=str(import_id),
+                )
             )
         if record.state != ImportState.FINISHED:
             _import_remaining(record, path, survey, report)
@@ -128,8 +134,11 @@ def _stage_addresses(path: Path, survey: FileSurvey, columns: Columns, *, until:
 
 def _abandoned(import_id: int) -> ImportAbandonedError:
     return ImportAbandonedError(
-        f"Import {import_id} was abandoned. The rows it has imported stay; import the file again to"
-        " import the others."
+        say(
+            "Import %(number)s was abandoned. The rows it has imported stay; import the"
+            " file again to import the others.",
+            number=str(import_id),
+        )
     )
 
 

@@ -1,12 +1,13 @@
 """A program of its own that writes a sheet of an Excel workbook as CSV, within system limits.
 
-`python -I sheet_to_csv.py WORKBOOK CSV [SHEET]` exits with 0, or with 3 and the reason why it
-refuses the workbook on its standard output. With any other status the workbook broke the reader,
-or the reader ran into a limit. It imports nothing of Postledger, so it starts quickly.
+`python -I sheet_to_csv.py WORKBOOK CSV [SHEET]` exits with 0, or with 3 and, as JSON on its
+standard output, the reason why it refuses the workbook. With any other status the workbook broke
+the reader, or the reader ran into a limit. It imports nothing of Postledger, so it starts quickly.
 """
 
 import csv
 import errno
+import json
 import re
 import resource
 import sys
@@ -17,18 +18,21 @@ from pathlib import Path
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
 
 REFUSED = 3
+NO_SHEET, TOO_LARGE, LOCKED, DAMAGED = "no_sheet", "too_large", "locked", "damaged"
 LARGEST_CSV = 100_000_000  # bytes
 
 _MEMORY = 1 << 30  # bytes of address space
 _PROCESSOR = 30  # seconds
+_LONGEST_DETAIL = 2_000
 _EXACT = 1e15  # spreadsheets keep fifteen digits
 # Signs that the CSV reader might take for the delimiter of the header, and line ends.
 _DELIMITERS = re.compile(r"[;|\t\r\n]+")
 type _Cell = float | str | bool | time | date | datetime | timedelta
 
 
-class _RefusedError(Exception):
-    """The message says why."""
+class _NoSheetError(Exception):
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(", ".join(repr(name[:64]) for name in names[:20]))
 
 
 def main(workbook: str, target: str, sheet: str | None = None) -> int:
@@ -45,11 +49,11 @@ def main(workbook: str, target: str, sheet: str | None = None) -> int:
         rows = _text_rows(_open_sheet(workbook, sheet))
         with Path(target).open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows(rows)
-    except (_RefusedError, CalamineError, OSError) as error:
-        reason = _explain(error)
+    except (_NoSheetError, CalamineError, OSError) as error:
+        reason = _find_reason(error)
         if reason is None:
             raise
-        sys.stdout.write(reason)
+        sys.stdout.write(json.dumps({"reason": reason, "detail": str(error)[:_LONGEST_DETAIL]}))
         return REFUSED
     return 0
 
@@ -59,8 +63,7 @@ def _open_sheet(workbook: str, sheet: str | None) -> CalamineSheet:
     if sheet is None:
         return book.get_sheet_by_index(0)
     if sheet not in book.sheet_names:
-        names = ", ".join(repr(name[:64]) for name in book.sheet_names[:20])
-        raise _RefusedError(f"The workbook has no sheet {sheet[:64]!r}: it has {names}.")
+        raise _NoSheetError(book.sheet_names)
     return book.get_sheet_by_name(sheet)
 
 
@@ -99,21 +102,15 @@ def _text(cell: _Cell) -> str:
             return str(cell)
 
 
-def _explain(error: Exception) -> str | None:
+def _find_reason(error: Exception) -> str | None:
     """Why the workbook is refused; None for an error that is not the workbook's fault."""
-    reason = str(error)
-    if isinstance(error, _RefusedError):
-        return reason
-    if isinstance(error, OSError):
-        if error.errno != errno.EFBIG:
-            return None
-        return f"As CSV, the sheet has more than {LARGEST_CSV // 1_000_000} MB. Divide it."
-    if "password" in reason.lower():
-        return "The workbook has a password. Save it without one."
-    return (
-        f"The file is not an Excel workbook (.xlsx), or is damaged: {reason[:200]}."
-        " Open it, and save it again as .xlsx or CSV."
-    )
+    match error:
+        case _NoSheetError():
+            return NO_SHEET
+        case OSError():
+            return TOO_LARGE if error.errno == errno.EFBIG else None
+        case _:
+            return LOCKED if "password" in str(error).lower() else DAMAGED
 
 
 if __name__ == "__main__":

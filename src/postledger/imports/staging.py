@@ -16,6 +16,7 @@ from postledger.contacts import details, sql, suppressions
 from postledger.contacts.csv_columns import Field
 from postledger.imports.columns import Columns
 from postledger.imports.problems import RowProblem
+from postledger.lib.sentences import say
 
 # An address is kept as a hash of 64 bits: among five million, two are taken for one with a chance
 # of one in a million.
@@ -59,10 +60,15 @@ def stage_rows(columns: Columns, lines: list[str]) -> list[RowProblem]:
     sql.execute("SET LOCAL jit = off", {})
     with connection.cursor() as cursor, cursor.copy("COPY contacts_staged FROM STDIN") as copy:
         copy.write("".join(lines).encode())
-    column, remedy = columns.name_of(Field.EMAIL), "Remove one of the two rows."
-    problem = "Row {} has the same address, and the first row counts."
+    column, remedy = columns.name_of(Field.EMAIL), say("Remove one of the two rows.")
     return [
-        RowProblem.quoting(row, column, address, problem.format(first), remedy)
+        RowProblem.quoting(
+            row,
+            column,
+            address,
+            say("Row %(first)s has the same address, and the first row counts.", first=first),
+            remedy,
+        )
         for row, address, first in sorted(sql.rows(_REMOVE_REPEATED, {}))
     ]
 
@@ -96,8 +102,8 @@ def remove_taken_ids(columns: Columns, workspace_id: int) -> list[RowProblem]:
     if Field.EXTERNAL_ID not in columns.fields:
         return []
     column = columns.name_of(Field.EXTERNAL_ID)
-    problem = "Another contact already has this external id."
-    remedy = "Give each person an id of their own, or change that contact's address."
+    problem = say("Another contact already has this external id.")
+    remedy = say("Give each person an id of their own, or change that contact's address.")
     return [
         RowProblem.quoting(row, column, external_id, problem, remedy)
         for row, external_id in sql.rows(_REMOVE_TAKEN, {"workspace": workspace_id})
@@ -194,20 +200,26 @@ def match_contacts(columns: Columns, params: Mapping[str, object]) -> list[RowPr
 
 def _remove_erased(columns: Columns) -> list[RowProblem]:
     column, value = columns.name_of(Field.EMAIL), ""  # nothing that names an erased person
-    problem = "This person asked to be erased, and is not imported."
-    remedy = "Remove the row from the file, and from the source of the file."
+    problem = say("This person asked to be erased, and is not imported.")
+    remedy = say("Remove the row from the file, and from the source of the file.")
     return [
-        RowProblem(row, column, value, problem, remedy) for (row,) in sql.rows(_REMOVE_ERASED, {})
+        RowProblem.quoting(row, column, value, problem, remedy)
+        for (row,) in sql.rows(_REMOVE_ERASED, {})
     ]
 
 
 def _remove_too_much() -> list[RowProblem]:
-    problem = (
-        f"With those that it has, the contact would have more than {details.MOST_KEYS} attributes,"
-        f" or more than {details.LARGEST:,} bytes of them."
+    problem = say(
+        "With those that it has, the contact would have more than %(most)s attributes, or more than"
+        " %(largest)s bytes of them.",
+        most=details.MOST_KEYS,
+        largest=details.LARGEST,
     )
-    remedy = "Remove attributes of the contact first, or leave columns out."
-    return [RowProblem(row, "", "", problem, remedy) for (row,) in sql.rows(_REMOVE_TOO_MUCH, {})]
+    remedy = say("Remove attributes of the contact first, or leave columns out.")
+    return [
+        RowProblem.quoting(row, "", "", problem, remedy)
+        for (row,) in sql.rows(_REMOVE_TOO_MUCH, {})
+    ]
 
 
 _KEPT_BACK: LiteralString = """
@@ -215,11 +227,11 @@ SELECT row_number, address, kept_back FROM contacts_matched WHERE kept_back IS N
 ORDER BY row_number
 """
 _REASONS = {
-    "unsubscribed": "This person unsubscribed, and is not subscribed again.",
-    "bounced": "The address bounced, and is not subscribed.",
-    "complained": "This person reported our mail as spam, and is not subscribed.",
-    "by_hand": "The workspace suppresses the address.",
-    "suppressed": "The address is suppressed for the list.",
+    "unsubscribed": say("This person unsubscribed, and is not subscribed again."),
+    "bounced": say("The address bounced, and is not subscribed."),
+    "complained": say("This person reported our mail as spam, and is not subscribed."),
+    "by_hand": say("The workspace suppresses the address."),
+    "suppressed": say("The address is suppressed for the list."),
 }
 
 
@@ -227,7 +239,9 @@ def find_kept_back(columns: Columns) -> tuple[Counter[str], list[RowProblem]]:
     """The matched rows whose contact must not be subscribed: how many by reason, and each."""
     kept_back = sql.rows(_KEPT_BACK, {})
     column = columns.name_of(Field.EMAIL)
-    remedy = "No action needed. Imports do not resubscribe people; the person or an operator can."
+    remedy = say(
+        "No action needed. Imports do not resubscribe people; the person or an operator can."
+    )
     return Counter(reason for _, _, reason in kept_back), [
         RowProblem.quoting(row, column, address, _REASONS[reason], remedy)
         for row, address, reason in kept_back

@@ -22,6 +22,7 @@ from postledger.imports.columns import map_columns
 from postledger.imports.models import FilePart, Import, ImportState
 from postledger.imports.reading import FileSurvey
 from postledger.imports.refusals import ImportNotReadyError
+from postledger.lib.sentences import say
 from postledger.providers import addresses
 
 # An upload that is not started by then is abandoned: it holds personal data.
@@ -228,13 +229,17 @@ def _change_state(
     imports = Import.objects.filter(pk=record.pk, state__in=[state.value for state in from_states])
     if not imports.update(state=to.value, changed_at=Now(), **changes):
         state = queries.read_state(record.pk)
-        raise ImportNotReadyError(f"Import {record.pk} is {state}: {_REMEDIES[state]}")
+        raise ImportNotReadyError(
+            say("Import %(number)s is %(state)s", number=str(record.pk), state=_STATES[state])
+        )
 
 
-_REMEDIES = {
-    ImportState.UPLOADED: "its dry run ended meanwhile. Try again.",
-    ImportState.PREVIEWING: "wait for its dry run, start it, or abandon it.",
-    ImportState.RUNNING: "wait for it to finish, or abandon it.",
-    ImportState.FINISHED: "nothing is left to do. Upload the file again to import it again.",
-    ImportState.ABANDONED: "upload the file again to import it.",
+_STATES = {
+    ImportState.UPLOADED: say("uploaded: its dry run ended meanwhile. Try again."),
+    ImportState.PREVIEWING: say("previewing: wait for its dry run, start it, or abandon it."),
+    ImportState.RUNNING: say("running: wait for it to finish, or abandon it."),
+    ImportState.FINISHED: say(
+        "finished: nothing is left to do. Upload the file again to import it again."
+    ),
+    ImportState.ABANDONED: say("abandoned: upload the file again to import it."),
 }

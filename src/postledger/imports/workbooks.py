@@ -4,6 +4,7 @@ A child process reads the workbook, because a file of a kilobyte can ask the rea
 terabyte, and no code in the same process survives that.
 """
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import structlog
 
 from postledger.imports import sheet_to_csv
 from postledger.imports.refusals import FileRefusedError
+from postledger.lib.sentences import Sentence, say
 
 _log = structlog.get_logger(__name__)
 
@@ -60,14 +62,39 @@ def _convert(workbook: Path, target: Path, sheet: str | None) -> None:
     except subprocess.TimeoutExpired:
         raise _unreadable() from None
     if child.returncode == sheet_to_csv.REFUSED:
-        raise FileRefusedError(child.stdout)
+        raise FileRefusedError(_explain(sheet=sheet or "", **json.loads(child.stdout)))
     if child.returncode:
         _log.warning("workbook reader died", status=child.returncode, error=child.stderr[-500:])
         raise _unreadable()
 
 
+def _explain(*, reason: str, detail: str, sheet: str) -> Sentence:
+    match reason:
+        case sheet_to_csv.NO_SHEET:
+            return say(
+                "The workbook has no sheet '%(sheet)s': it has %(names)s.",
+                sheet=sheet[:64],
+                names=detail,
+            )
+        case sheet_to_csv.TOO_LARGE:
+            return say(
+                "As CSV, the sheet has more than %(size)s MB. Divide it.",
+                size=sheet_to_csv.LARGEST_CSV // 1_000_000,
+            )
+        case sheet_to_csv.LOCKED:
+            return say("The workbook has a password. Save it without one.")
+        case _:
+            return say(
+                "The file is not an Excel workbook (.xlsx), or is damaged: %(detail)s."
+                " Open it, and save it again as .xlsx or CSV.",
+                detail=detail[:200],
+            )
+
+
 def _unreadable() -> FileRefusedError:
     return FileRefusedError(
-        "The workbook is too large to be read, or damaged. Save the sheet with the contacts as CSV"
-        " (UTF-8)."
+        say(
+            "The workbook is too large to be read, or damaged. Save the sheet with the"
+            " contacts as CSV (UTF-8)."
+        )
     )

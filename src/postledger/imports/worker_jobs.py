@@ -18,8 +18,9 @@ from postledger.imports.models import Import, ImportState
 from postledger.imports.preview import ImportPreview
 from postledger.imports.problems import RowProblem
 from postledger.imports.refusals import ImportAbandonedError
-from postledger.lib import database_outage, work_leases
+from postledger.lib import database_outage, sentences, work_leases
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 from postledger.lib.work_leases import Work
 
 _log = structlog.get_logger(__name__)
@@ -27,6 +28,7 @@ _log = structlog.get_logger(__name__)
 # The delay before a failed import is tried again.
 PATIENCE = timedelta(minutes=1)
 
+_SERVER_FAILED = say("The server failed; its log says why.")
 _SHOWN_PROBLEMS = 20
 _SHOWN_REASONS = 10
 
@@ -108,13 +110,13 @@ def _document(dry_run: ImportPreview, problems: list[RowProblem]) -> dict[str, o
         "reasons": dict(dry_run.reasons.most_common(_SHOWN_REASONS)),
         "samples": dry_run.samples,
         "changes": [asdict(change) for change in dry_run.changes],
-        "problems": [asdict(problem) for problem in problems],
+        "problems": [problem.write_document() for problem in problems],
     }
 
 
 def _save_trouble(import_id: int, error: Exception) -> None:
-    is_refusal = isinstance(error, RefusedError)
-    trouble = str(error) if is_refusal else "The server failed; its log says why."
+    said = error.args[0] if isinstance(error, RefusedError) else _SERVER_FAILED
+    trouble = sentences.write_document(said)
     imports = Import.objects.filter(pk=import_id)
     imports.filter(state=ImportState.RUNNING.value).update(trouble=trouble, due_at=Now() + PATIENCE)
     # A dry run is not tried again: its settings may have been a mistake.

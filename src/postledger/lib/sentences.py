@@ -46,6 +46,32 @@ def join(sentences: Iterable[str]) -> Sentence:
     return Sentence(" ".join(f"%({name})s" for name in values), values)
 
 
+def write_document(text: str) -> object:
+    """What is kept of a text as JSON; a sentence keeps its form."""
+    if not isinstance(text, Sentence):
+        return str(text)
+    values = {name: _write_value(value) for name, value in text.values.items()}
+    return {"form": text.form, "values": values}
+
+
+def _write_value(value: object) -> object:
+    if type(value) is int:
+        return value
+    return write_document(value) if isinstance(value, str) else f"{value}"
+
+
+def read_document(document: object) -> str:
+    """The text that was kept; what was kept before sentences were is no sentence."""
+    if not isinstance(document, dict):
+        return str(document)
+    values = {name: _read_value(value) for name, value in document["values"].items()}
+    return Sentence(document["form"], values)
+
+
+def _read_value(value: object) -> object:
+    return value if type(value) is int else read_document(value)
+
+
 def _show(value: object) -> object:
     return value.translate(_ESCAPES) if type(value) is str else value
 
