@@ -201,6 +201,17 @@ def test_a_bomb_is_refused_before_anything_is_imported(
     assert not Contact.objects.exists()
 
 
+def test_a_file_with_too_many_rows_is_refused_though_they_are_blank(
+    acme: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MOST_ROWS", 10)
+    row = b"r1@example.com,Ann\n"
+
+    files.import_file(acme, files.write_file(tmp_path, HEADER + row + b"\n" * 9))
+    with pytest.raises(FileRefusedError, match="more than 10 rows, blank ones included"):
+        files.import_file(acme, files.write_file(tmp_path, HEADER + row + b"\n" * 10))
+
+
 def test_a_file_that_is_not_there_is_refused(acme: int, tmp_path: Path) -> None:
     with pytest.raises(FileRefusedError, match="No such file"):
         files.import_file(acme, tmp_path / "nothing.csv")

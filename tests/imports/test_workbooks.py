@@ -167,7 +167,7 @@ def test_the_reader_has_limits_of_memory_time_and_size(tmp_path: Path) -> None:
     limits = ("AS", "CPU", "FSIZE", "CORE")
     program = (
         "import resource, sys; from postledger.imports import sheet_to_csv;"
-        f" sheet_to_csv.main('no', 'where'); print({limits!r}.__class__("
+        f" sheet_to_csv.main({os.devnull!r}, 'where'); print({limits!r}.__class__("
         f"resource.getrlimit(getattr(resource, 'RLIMIT_' + name))[1] for name in {limits!r}))"
     )
 

@@ -139,6 +139,14 @@ def damaged() -> bytes:
     return bytes(content)
 
 
+def announcing(size: int) -> bytes:
+    """A workbook whose directory says that a part of it has this many bytes."""
+    content = bytearray(make_workbook())
+    entry = content.index(b"PK\x01\x02")
+    content[entry + 24 : entry + 28] = size.to_bytes(4, "little")
+    return bytes(content)
+
+
 def wrong() -> dict[str, tuple[bytes, str]]:
     """Files that are no workbook, or not one that can be read, and what is said of them."""
     archive = io.BytesIO()
@@ -150,6 +158,7 @@ def wrong() -> dict[str, tuple[bytes, str]]:
         "a cut off workbook": (make_workbook()[:-200], "damaged"),
         "a damaged workbook": (damaged(), "damaged"),
         "a locked workbook": (locked(), "password"),
+        "a workbook of 600 MB": (announcing(700_000_000), "Unzipped"),
         "a workbook with a password of Excel": (b"\xd0\xcf\x11\xe0" + b"\0" * 600, "password"),
         "an empty sheet": (make_workbook(""), "empty"),
         "a sheet that is not there": (make_workbook(without="xl/worksheets/sheet1.xml"), "damaged"),

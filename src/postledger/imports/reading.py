@@ -15,6 +15,8 @@ CHUNK = 10_000
 LARGEST_CHUNK = 2_000_000  # bytes; as cells of a few letters they take twenty times that
 LONGEST_LINE = 1_000_000
 MOST_COLUMNS = 200
+# Blank ones cost as much as others: an upload has ten times as many line ends as addresses.
+MOST_ROWS = 5_000_000
 
 _DELIMITERS = (",", ";", "\t", "|")
 _MEGABYTE = 1 << 20
@@ -64,10 +66,23 @@ def survey_file(path: Path) -> FileSurvey:
         if first is None:
             raise FileRefusedError(say("The file has no rows. Export it again, with column names."))
         header, body = _read_header(first), first.end
-        row_count = sum(
-            len(chunk.records) for chunk in read_chunks(file, dialect, offset=body, row=2)
-        )
+        row_count = _count_rows(read_chunks(file, dialect, offset=body, row=2))
     return FileSurvey(dialect, header, body, row_count, file_bytes.size, file_bytes.sha256)
+
+
+def _count_rows(chunks: Iterator[FileChunk]) -> int:
+    count = 0
+    for chunk in chunks:
+        count += len(chunk.records)
+        if count > MOST_ROWS:
+            raise FileRefusedError(
+                say(
+                    "The file has more than %(most)s rows, blank ones included. Divide it into"
+                    " smaller ones.",
+                    most=MOST_ROWS,
+                )
+            )
+    return count
 
 
 def read_chunks(

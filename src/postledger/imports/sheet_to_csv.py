@@ -14,12 +14,15 @@ import sys
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
+from zipfile import BadZipFile, ZipFile
 
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
 
 REFUSED = 3
-NO_SHEET, TOO_LARGE, LOCKED, DAMAGED = "no_sheet", "too_large", "locked", "damaged"
+NO_SHEET, LOCKED, DAMAGED = "no_sheet", "locked", "damaged"
+TOO_LARGE, TOO_LARGE_UNZIPPED = "too_large", "too_large_unzipped"
 LARGEST_CSV = 100_000_000  # bytes
+LARGEST_WORKBOOK = 600_000_000  # bytes, unzipped: what the reader has to parse
 
 _MEMORY = 1 << 30  # bytes of address space
 _PROCESSOR = 30  # seconds
@@ -35,6 +38,13 @@ class _NoSheetError(Exception):
         super().__init__(", ".join(repr(name[:64]) for name in names[:20]))
 
 
+class _TooLargeUnzippedError(Exception):
+    pass
+
+
+_REFUSED_ERRORS = (_NoSheetError, _TooLargeUnzippedError, CalamineError, BadZipFile, OSError)
+
+
 def main(workbook: str, target: str, sheet: str | None = None) -> int:
     for limit, most in (
         (resource.RLIMIT_AS, _MEMORY),
@@ -46,16 +56,23 @@ def main(workbook: str, target: str, sheet: str | None = None) -> int:
         lower = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(limit, (lower, lower))
     try:
+        _check_size(workbook)
         rows = _text_rows(_open_sheet(workbook, sheet))
         with Path(target).open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows(rows)
-    except (_NoSheetError, CalamineError, OSError) as error:
+    except _REFUSED_ERRORS as error:
         reason = _find_reason(error)
         if reason is None:
             raise
         sys.stdout.write(json.dumps({"reason": reason, "detail": str(error)[:_LONGEST_DETAIL]}))
         return REFUSED
     return 0
+
+
+def _check_size(workbook: str) -> None:
+    with ZipFile(workbook) as file:
+        if sum(part.file_size for part in file.infolist()) > LARGEST_WORKBOOK:
+            raise _TooLargeUnzippedError
 
 
 def _open_sheet(workbook: str, sheet: str | None) -> CalamineSheet:
@@ -107,6 +124,8 @@ def _find_reason(error: Exception) -> str | None:
     match error:
         case _NoSheetError():
             return NO_SHEET
+        case _TooLargeUnzippedError():
+            return TOO_LARGE_UNZIPPED
         case OSError():
             return TOO_LARGE if error.errno == errno.EFBIG else None
         case _:

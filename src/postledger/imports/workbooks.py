@@ -81,6 +81,12 @@ def _explain(*, reason: str, detail: str, sheet: str) -> Sentence:
                 "As CSV, the sheet has more than %(size)s MB. Divide it.",
                 size=sheet_to_csv.LARGEST_CSV // 1_000_000,
             )
+        case sheet_to_csv.TOO_LARGE_UNZIPPED:
+            return say(
+                "Unzipped, the workbook has more than %(size)s MB. Save the sheet with the contacts"
+                " as CSV (UTF-8).",
+                size=sheet_to_csv.LARGEST_WORKBOOK // 1_000_000,
+            )
         case sheet_to_csv.LOCKED:
             return say("The workbook has a password. Save it without one.")
         case _:

@@ -162,6 +162,13 @@ def test_a_run_that_left_somebody_out_is_in_their_story(settings: Settings) -> N
     assert "bounced before" in page
 
 
+@pytest.mark.parametrize("until", ["", "soon", "2026-11-18", "9999-12-31T23:59:59-23:59"])
+def test_a_moment_that_is_none_of_ours_shows_the_newest(
+    olivia: Person, mira: int, until: str
+) -> None:
+    assert "Became a contact." in olivia.read(f"contacts/{mira}/", until=until)
+
+
 def test_entries_of_one_moment_stay_on_one_page() -> None:
     now = datetime(2026, 11, 15, tzinfo=UTC)
     moments = [now - timedelta(minutes=minute) for minute in (0, 1, 1, 2)]

@@ -443,6 +443,16 @@ def test_the_chart_has_its_table_and_both_have_every_accepted_mail(
     assert 'role="img" aria-label="Accepted per minute: between 120 and 180' in text
 
 
+def test_where_there_is_no_line_the_page_says_whether_one_will_come(
+    alice: Caller, anna: Person
+) -> None:
+    runs = make_states(alice)
+
+    assert "The line begins when some emails" in anna.read(page(runs["sending"]))
+    assert "The run was too short for a line." in anna.read(page(runs["sent"]))
+    assert "Nothing was accepted." in anna.read(page(runs["cancelled"]))
+
+
 def test_a_page_and_its_refresh_need_few_questions_to_the_database(
     alice: Caller, anna: Person
 ) -> None:

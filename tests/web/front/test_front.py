@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from postledger.web.front.environ import read_head
 from postledger.web.front.front import Front
-from postledger.web.shared import bodies
+from postledger.web.shared import bodies, guesses
 from tests.web.callers import caller
 from tests.web.front import asgi
 from tests.web.front.asgi import Client, Reply
@@ -223,6 +223,7 @@ def test_one_network_cannot_take_every_connection(front: Front, settings: Settin
 def test_one_key_leaves_a_thread_for_the_others() -> None:
     front, may_end = Front(thread_count=2), Event()
     one, other = ("authorization", "Bearer one"), ("authorization", "Bearer other")
+    guesses.KEYS.note_right("one")
     busy = read_head(asgi.scope("GET", "/", one)).caller
 
     async def ask_meanwhile() -> int:
@@ -236,15 +237,38 @@ def test_one_key_leaves_a_thread_for_the_others() -> None:
     assert asyncio.run(ask_meanwhile()) == 200
 
 
-def test_strangers_are_told_apart_by_their_network_and_keys_by_their_value() -> None:
+def test_strangers_are_told_apart_by_their_network_and_right_keys_by_their_value() -> None:
     def who(*headers: tuple[str, str]) -> object:
         return read_head(asgi.scope("GET", "/", *headers)).caller
 
-    key = ("authorization", "Bearer secret")
-    assert who() == "192.0.2.1"
+    key, other = ("authorization", "Bearer secret"), ("authorization", "bearer another")
+    assert who() == who(key) == "192.0.2.1", "a key that nobody recognised yet"
+    guesses.KEYS.note_right("secret")
+    guesses.KEYS.note_right("another")
     assert who(key) == who(key, ("x-a", "a"))
-    assert who(key) != who(("authorization", "Bearer other"))
+    assert len({who(), who(key), who(other)}) == 3
     assert "secret" not in str(who(key))
+    guesses.KEYS.note_wrong("secret", "192.0.2.1")
+    assert who(key) == "192.0.2.1"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("path", ["/v1/imports", "/w/7/imports/upload/"])
+def test_large_mail_does_not_wait_for_files_that_are_read(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(connections.settings["default"], "CONN_MAX_AGE", 0)  # as with a pool
+    front, key = Front(thread_count=1), ("authorization", f"Bearer {caller('acme').token}")
+    large = (JSON, key, ("content-length", "100000"))
+
+    async def send_meanwhile() -> Reply:
+        async with front._find_places(path).parsing:
+            mail = asgi.ask(
+                front, "POST", "/v1/email/send", *large, client=Client([b"x" * 100_000])
+            )
+            return await asyncio.wait_for(mail, timeout=60)
+
+    assert asyncio.run(send_meanwhile()).status == 400, "no JSON"
 
 
 @pytest.mark.django_db(transaction=True)

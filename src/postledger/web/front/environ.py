@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from postledger.web.front.refusals import HeadTooLargeError, UnreadableError
-from postledger.web.shared import throttle
+from postledger.web.shared import guesses, throttle
 from postledger.web.shared.bodies import KIB, Body
 
 _UNPREFIXED = {"CONTENT_TYPE", "CONTENT_LENGTH"}
@@ -36,10 +36,13 @@ class Head:
 
     @cached_property
     def caller(self) -> Hashable:
-        """Who sent it, as far as that is known without asking: a key, or else a network."""
-        key = self.environ.get("HTTP_AUTHORIZATION")
+        """Who sent it, as far as that is known without asking: a key, or else a network.
+
+        A key is a caller from its second request on: strangers could invent as many as they like.
+        """
+        _, _, token = self.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
         # No key stays in memory longer than its request.
-        return hash(key) if key else self.network
+        return hash(token) if guesses.KEYS.is_familiar(token) else self.network
 
 
 def read_head(scope: Mapping[str, Any]) -> Head:

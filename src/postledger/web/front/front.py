@@ -32,6 +32,12 @@ type Scope = Mapping[str, Any]
 _LARGE_AT_ONCE = 32
 _LARGE_OF_ONE_KEY = 4
 
+# A file to import is read to its end, which may take a minute: one waits for another, and mail for
+# none of them.
+_FILES_AT_ONCE = 16
+_FILES_OF_ONE_KEY = 2
+_FILES_READ_AT_ONCE = 1
+
 EVENT_THREADS = 3
 # Strangers can send such bodies until a signature was compared with them, so there are many places,
 # and few for one network. A provider's body is here in a moment.
@@ -64,6 +70,9 @@ class Front:
         self._arrivals = Arrivals()
         self._large = _LargeBodies(
             _LARGE_AT_ONCE, of_one=_LARGE_OF_ONE_KEY, parsed_at_once=max(1, thread_count // 2)
+        )
+        self._files = _LargeBodies(
+            _FILES_AT_ONCE, of_one=_FILES_OF_ONE_KEY, parsed_at_once=_FILES_READ_AT_ONCE
         )
         self._large_events = _LargeBodies(
             _LARGE_EVENTS_AT_ONCE,
@@ -118,10 +127,15 @@ class Front:
             return await self._run_view(head, environ)
         except BodyWanted:
             sender = environ.get(bodies.KEY_ID) or head.network
-        large = self._large_events if bodies.is_for_events(head.path) else self._large
+        large = self._find_places(head.path)
         with self._arrivals.one_of(head.network):
             async with large.arriving(sender):
                 return await self._ask_with_file(head, arrival, size, large)
+
+    def _find_places(self, path: str) -> "_LargeBodies":
+        if bodies.is_for_events(path):
+            return self._large_events
+        return self._files if bodies.is_for_imports(path) else self._large
 
     async def _ask_with_file(
         self, head: Head, arrival: Arrival, size: int, large: "_LargeBodies"

@@ -83,6 +83,11 @@ def is_for_events(path: str) -> bool:
     return path == _SES_EVENTS or path.startswith(_SENDGRID_EVENTS)
 
 
+def is_for_imports(path: str) -> bool:
+    """Whether the body is a file that is read to its end before the request is answered."""
+    return path == _UPLOAD or _UPLOAD_FORM.fullmatch(path) is not None
+
+
 class UnreadBody(RawIOBase):
     """Stands for a body that is still to come."""
 

@@ -34,7 +34,7 @@ class GuessLimit:
 
     def check(self, credential: str, network: str) -> None:
         """Refuses an unfamiliar credential after too many wrong ones; asks no database."""
-        if _hash(credential) in self._right:
+        if self.is_familiar(credential):
             return
         try:
             for rate, *parts in self._limits(network):
@@ -43,8 +43,12 @@ class GuessLimit:
             if not self._is_remembered(credential):
                 raise
 
+    def is_familiar(self, credential: str) -> bool:
+        """Whether this process found it right, and not wrong since; asks nobody."""
+        return _hash(credential) in self._right
+
     def note_right(self, credential: str) -> None:
-        if _hash(credential) in self._right:
+        if self.is_familiar(credential):
             return
         if len(self._right) >= _MOST_REMEMBERED:
             self._right.clear()

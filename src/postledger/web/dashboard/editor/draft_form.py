@@ -298,11 +298,8 @@ class DraftForm(PageForm):
         if names is None:
             return self.variables
         shown = {one.name: one.may_be_empty for one in self.variables}
-        written = f"{source.subject}\n{source.preheader}\n{source.body}"
-        return [
-            Variable(name, shown.get(name, False) or readings.has_default(name, written))
-            for name in names
-        ]
+        defaulted = readings.find_defaulted(f"{source.subject}\n{source.preheader}\n{source.body}")
+        return [Variable(name, shown.get(name, False) or name in defaulted) for name in names]
 
     def _read_times(self) -> Mapping[str, Any]:
         given = self.cleaned_data

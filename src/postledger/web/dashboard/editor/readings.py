@@ -106,10 +106,9 @@ def parse_time(field: str, text: str) -> datetime:
     return time
 
 
-def has_default(name: str, text: str) -> bool:
-    """Whether some value of this name goes through the filter `default` first."""
-    for tag in compiled_template.split_liquid(text)[1::2]:
-        printed, _bar, filters = tag.strip("{}-").partition("|")
-        if printed.strip() == name and filters.lstrip().startswith("default"):
-            return True
-    return False
+def find_defaulted(text: str) -> set[str]:
+    """The names of the values that go through the filter `default` first."""
+    tags = (tag.strip("{}-").partition("|") for tag in compiled_template.split_liquid(text)[1::2])
+    return {
+        printed.strip() for printed, _bar, filters in tags if filters.lstrip().startswith("default")
+    }

@@ -72,11 +72,13 @@ def _read_until(text: str) -> datetime:
     """The moment of a URL of ours; another text shows the newest."""
     try:
         until = datetime.fromisoformat(text)
-    except ValueError:
-        until = None
-    if until is None or until.tzinfo is None:
-        return datetime.now(UTC) + timedelta(days=1)
-    return until
+        return until.astimezone(UTC) if until.tzinfo else _tomorrow()
+    except (ValueError, OverflowError):
+        return _tomorrow()
+
+
+def _tomorrow() -> datetime:
+    return datetime.now(UTC) + timedelta(days=1)
 
 
 def _find_reason(kept: Sequence[Suppression]) -> SuppressionReason | None:
