@@ -27,6 +27,12 @@ def test_what_a_person_typed_cannot_command_a_terminal() -> None:
     assert said.values == {"name": "\\x1b[2J\\n\u00a0x"}
 
 
+def test_what_no_text_can_hold_is_said_in_signs_that_can() -> None:
+    said = say("'%(address)s' is not an email address.", address="a\ud800@example.com")
+
+    assert said.encode() == b"'a\\ud800@example.com' is not an email address."
+
+
 def send_to_another_process(sentence: Sentence) -> Sentence:
     sent: Sentence = pickle.loads(pickle.dumps(sentence))  # noqa: S301  made by this test
     return sent

@@ -7,8 +7,11 @@ it keeps the form and the values that it was made of, and the form is what is tr
 from collections.abc import Iterable, Mapping
 from typing import LiteralString, Self, override
 
-# Values come from anywhere, and a terminal obeys control characters.
-_ESCAPES = {code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160))}
+# Values come from anywhere: a terminal obeys control characters, and half a surrogate pair has no
+# UTF-8.
+_ESCAPES = {
+    code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160), *range(0xD800, 0xE000))
+}
 
 
 class Sentence(str):
@@ -40,10 +43,15 @@ def say(form: LiteralString, **values: object) -> Sentence:
     return Sentence(form, values)
 
 
-def join(sentences: Iterable[str]) -> Sentence:
+def join(sentences: Iterable[str], between: LiteralString = " ") -> Sentence:
     """Sentences behind one another, each of which is translated; empty ones are left out."""
     values = {f"part_{number}": text for number, text in enumerate(filter(None, sentences))}
-    return Sentence(" ".join(f"%({name})s" for name in values), values)
+    return Sentence(between.join(f"%({name})s" for name in values), values)
+
+
+def end(text: str) -> Sentence:
+    """What somebody else said, with one full stop."""
+    return say("%(text)s.", text=text if isinstance(text, Sentence) else text.removesuffix("."))
 
 
 def write_document(text: str) -> object:
