@@ -189,7 +189,7 @@ def test_a_row_copied_to_another_workspace_does_not_open(acme: int, globex: int)
     ("kind", "wrong", "message"),
     [
         (IntegrationKind.NOTION, {}, "integration notion: token: Field required"),
-        (IntegrationKind.NOTION, {"token": ""}, "token: String should have at least 1 character"),
+        (IntegrationKind.NOTION, {"token": ""}, "token: Input should not be empty"),
         (
             IntegrationKind.NOTION,
             {"token": "t", "errors": "zz-99"},

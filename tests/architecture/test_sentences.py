@@ -1,7 +1,7 @@
 """What services say to people can be translated: refusals are made with `say`, of literal forms."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,34 @@ from postledger.lib.errors import RefusedError
 
 PACKAGE = Path(__file__).parents[2] / "src" / "postledger"
 # Packages, and modules of packages, whose refusals reach a page.
-SPOKEN = ["contacts", "imports"]
+SPOKEN = [
+    "accounts",
+    "contacts",
+    "deliveries/attention",
+    "deliveries/ledger/opening.py",
+    "deliveries/sender_setup.py",
+    "feedback",
+    "imports",
+    "lib/secrets.py",
+    "providers/addresses.py",
+    "providers/registry.py",
+    "providers/sendgrid",
+    "providers/ses",
+    "providers/set_up.py",
+    "providers/smtp",
+]
+# What else a page shows: steps of a set-up, what keeps a provider from sending, and errors of
+# settings.
+SET_UP = [
+    "feedback/report_setup",
+    "providers/sendgrid/event_setup.py",
+    "providers/ses/event_setup.py",
+]
+CHECKED = ["accounts/sender_checks.py", "providers"]
+SETTINGS = [
+    "accounts/integrations.py",
+    *(f"providers/{kind}/settings.py" for kind in ("http", "sendgrid", "ses", "smtp")),
+]
 
 
 def list_refusals(kind: type[RefusedError] = RefusedError) -> set[str]:
@@ -18,8 +45,8 @@ def list_refusals(kind: type[RefusedError] = RefusedError) -> set[str]:
     return {kind.__name__}.union(*map(list_refusals, kind.__subclasses__()))
 
 
-def list_spoken_files() -> list[Path]:
-    paths = [PACKAGE / spoken for spoken in SPOKEN]
+def list_files(spoken: Sequence[str]) -> list[Path]:
+    paths = [PACKAGE / each for each in spoken]
     return sorted(
         file for path in paths for file in (path.rglob("*.py") if path.is_dir() else [path])
     )
@@ -46,18 +73,38 @@ def is_bare_text(node: ast.expr) -> bool:
 
 
 @pytest.mark.parametrize(
-    "path", list_spoken_files(), ids=lambda path: str(path.relative_to(PACKAGE))
+    "path", list_files(SPOKEN), ids=lambda path: str(path.relative_to(PACKAGE))
 )
 def test_a_refusal_that_reaches_a_page_is_a_sentence(path: Path) -> None:
     refusals = list_refusals()
 
-    bare = [
-        f"{path.name}:{call.lineno}"
-        for call in list_calls(path)
-        if name_callee(call) in refusals and any(map(is_bare_text, call.args))
-    ]
+    assert list_bare([path], lambda call: name_callee(call) in refusals) == []
 
-    assert bare == []
+
+def test_a_step_of_a_set_up_is_a_sentence() -> None:
+    assert list_bare(list_files(SET_UP), lambda call: name_callee(call) == "Step") == []
+
+
+def test_what_keeps_a_provider_from_sending_is_a_sentence() -> None:
+    """Pages show no other findings."""
+    assert list_bare(list_files(CHECKED), is_problem) == []
+
+
+def test_an_error_of_a_setting_is_a_sentence() -> None:
+    assert list_bare(list_files(SETTINGS), lambda call: name_callee(call) == "ValueError") == []
+
+
+def is_problem(call: ast.Call) -> bool:
+    return name_callee(call) == "Finding" and "Level.PROBLEM" in ast.unparse(call)
+
+
+def list_bare(paths: Sequence[Path], is_said: Callable[[ast.Call], bool]) -> list[str]:
+    return [
+        f"{path.name}:{call.lineno}"
+        for path in paths
+        for call in list_calls(path)
+        if is_said(call) and any(map(is_bare_text, call.args))
+    ]
 
 
 def test_the_form_of_a_sentence_is_a_literal() -> None:

@@ -1,15 +1,33 @@
 """Rules that the database and the code keep together: unique rows, and names people can read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Final
 
 import psycopg
 from django.db import IntegrityError, transaction
 
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 
 LONGEST_NAME = 100
 SHORTEST_PASSWORD = 16
+# What has a name, as the refusal of a bad one says it.
+_THINGS: Final[Mapping[str, str]] = {
+    str(thing): thing
+    for thing in (
+        say("a campaign"),
+        say("a key"),
+        say("a list"),
+        say("a member"),
+        say("a person"),
+        say("a segment"),
+        say("a template"),
+        say("a workspace"),
+        say("an account"),
+        say("an article"),
+    )
+}
 
 
 class InvalidNameError(RefusedError):
@@ -21,8 +39,13 @@ def check_name(what: str, name: str) -> None:
     if name and name == name.strip() and name.isprintable() and len(name) <= LONGEST_NAME:
         return
     raise InvalidNameError(
-        f"{name[:LONGEST_NAME]!r} cannot be the name of {what}: use 1 to {LONGEST_NAME} printable"
-        " characters, without a space at either end."
+        say(
+            "'%(name)s' cannot be the name of %(what)s: use 1 to %(longest)s printable characters,"
+            " without a space at either end.",
+            name=name[:LONGEST_NAME],
+            what=_THINGS.get(what, what),
+            longest=LONGEST_NAME,
+        )
     )
 
 

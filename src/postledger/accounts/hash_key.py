@@ -13,6 +13,7 @@ from django.db import connection
 from postledger.accounts import sealing
 from postledger.lib import secrets
 from postledger.lib.secrets import UnsealableError
+from postledger.lib.sentences import say
 
 _PURPOSE = "hash key"
 _OWNER = "installation"
@@ -35,9 +36,11 @@ def _read(_database: str, installation_secrets: tuple[str, ...]) -> bytes:
         )
     except UnsealableError:
         raise UnsealableError(
-            "The key of hashed addresses cannot be unsealed: it was sealed under another"
-            " SECRET_KEY. Add the old key to SECRET_KEY_PREVIOUS, then run postledger account"
-            " reseal."
+            say(
+                "The key of hashed addresses cannot be unsealed: it was sealed under another"
+                " SECRET_KEY. Add the old key to SECRET_KEY_PREVIOUS, then run postledger account"
+                " reseal."
+            )
         ) from None
 
 

@@ -17,11 +17,12 @@ from postledger.accounts.models import Integration
 from postledger.accounts.provider_accounts import (
     InvalidSettingsError,
     Settings,
-    list_setting_errors,
     merge_settings,
 )
+from postledger.accounts.setting_errors import find_setting_errors, list_errors
 from postledger.lib import values
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 
 
 class IntegrationKind(StrEnum):
@@ -74,7 +75,9 @@ class AdminSettings(IntegrationSettings):
             return {**remaining, "password_hash": _hash(password).hex()}
         if "password" in given or "password_hash" not in given:
             shortest = constraints.SHORTEST_PASSWORD
-            raise ValueError(f"password: at least {shortest} characters are required")
+            raise ValueError(
+                say("password: at least %(shortest)s characters are required", shortest=shortest)
+            )
         return remaining
 
     def admits(self, password: str) -> bool:
@@ -177,8 +180,11 @@ def set_integration(
         raise FirstWorkspaceOnlyError(_FIRST_ONLY[kind])
     if changes.get("password", "") is None:
         raise InvalidSettingsError(
-            "A password cannot be unset. Replace it, or remove the integration: postledger"
-            f" integration remove WORKSPACE {kind.value}."
+            say(
+                "A password cannot be unset. Replace it, or remove the integration: postledger"
+                " integration remove WORKSPACE %(kind)s.",
+                kind=kind.value,
+            )
         )
     row = _rows(workspace_id, kind).first()
     stored = {} if is_anew or row is None else sealing.unseal_settings(row)
@@ -217,10 +223,14 @@ def fill_integration(
 
 # A request with the password names no workspace, and only the first one's contacts are synced.
 _FIRST_ONLY = {
-    IntegrationKind.ADMIN: "Only the installation's first workspace can have an admin password."
-    " Create an API key instead: postledger key create.",
-    IntegrationKind.SUPABASE: "Only the installation's first workspace can sync with Supabase."
-    " Import the subscribers instead: postledger contacts import.",
+    IntegrationKind.ADMIN: say(
+        "Only the installation's first workspace can have an admin password. Create an API key"
+        " instead, under Developers or with postledger key create."
+    ),
+    IntegrationKind.SUPABASE: say(
+        "Only the installation's first workspace can sync with Supabase. Import the subscribers"
+        " instead: postledger contacts import."
+    ),
 }
 
 
@@ -236,11 +246,15 @@ def _find_differing(row: Integration, kind: IntegrationKind, given: Settings) ->
 
 def _validate(kind: IntegrationKind, settings: Settings) -> IntegrationSettings:
     model = _MODELS[kind]
-    errors = list_setting_errors(lambda: model.model_validate(settings))
+    errors = find_setting_errors(lambda: model.model_validate(settings))
     if errors:
         raise InvalidSettingsError(
-            f"Invalid settings for the integration {kind.value}: {'; '.join(errors)}."
-            " Correct them and try again."
+            say(
+                "Invalid settings for the integration %(kind)s: %(errors)s. Correct them and try"
+                " again.",
+                kind=kind.value,
+                errors=list_errors(errors),
+            )
         )
     return model.model_validate(settings)
 
@@ -261,7 +275,10 @@ def _store(workspace_id: int, settings: IntegrationSettings, *, over: Integratio
 
 def _changed(kind: IntegrationKind) -> IntegrationChangedError:
     return IntegrationChangedError(
-        f"The integration {kind.value} was changed at the same time: check it and try again."
+        say(
+            "The integration %(kind)s was changed at the same time: check it and try again.",
+            kind=kind.value,
+        )
     )
 
 

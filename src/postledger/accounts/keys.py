@@ -17,6 +17,7 @@ from postledger.accounts import constraints, trail
 from postledger.accounts.models import ApiKey
 from postledger.accounts.queries import MemberUnknownError
 from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.lib.sentences import say
 
 LONGEST_OVERLAP = timedelta(days=365)
 # Without it, a key that is used every second would be written every second.
@@ -151,7 +152,10 @@ def get_key(workspace_id: int, prefix: str) -> ApiKey:
     key = own.filter(prefix=prefix).first()
     if key is None:
         raise KeyUnknownError(
-            f"This workspace has no key {prefix[:40]!r}: use the part of the token before the dot."
+            say(
+                "This workspace has no key '%(prefix)s': use the part of the token before the dot.",
+                prefix=prefix[:40],
+            )
         )
     return key
 
@@ -168,8 +172,10 @@ def create_key(  # noqa: PLR0913  what a key is, each by its name
     """Creates a key; the runs that it launches count for the daily limit of the member."""
     constraints.check_name("a key", name)
     if not scopes:
-        raise InvalidKeyError(f"A key needs at least one scope: {', '.join(Scope)}.")
-    not_its_member = MemberUnknownError("This workspace has no such member: add it first.")
+        raise InvalidKeyError(
+            say("A key needs at least one scope: %(scopes)s.", scopes=", ".join(Scope))
+        )
+    not_its_member = MemberUnknownError(say("This workspace has no such member: add it first."))
     with constraints.refusing(accounts_apikey_own_member=not_its_member):
         key = _insert(
             workspace_id,
@@ -198,15 +204,23 @@ def rotate_key(
 ) -> NewKey:
     """Creates a key with the same scopes and member; the old one ends with the overlap."""
     if not timedelta(0) <= overlap <= LONGEST_OVERLAP:
-        raise InvalidKeyError(f"The overlap must be between 0 and {LONGEST_OVERLAP.days} days.")
+        raise InvalidKeyError(
+            say(
+                "The overlap must be between 0 and %(longest)s days.",
+                longest=LONGEST_OVERLAP.days,
+            )
+        )
     old = get_key(workspace_id, prefix)
     ends_at = now + overlap
     working = ApiKey.objects.filter(pk=old.pk, revoked_at=None, expires_at=None)
     with transaction.atomic():
         if not working.update(expires_at=ends_at):
             raise KeyEndedError(
-                f"{prefix} was already rotated or revoked: rotate its successor,"
-                " or create a new key."
+                say(
+                    "%(prefix)s was already rotated or revoked: rotate its successor, or create a"
+                    " new key.",
+                    prefix=prefix,
+                )
             )
         new = _insert(
             workspace_id,

@@ -4,12 +4,14 @@ import math
 from typing import TypedDict
 
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import Sentence, say
 
 FASTEST = 10_000  # mails a second; a constraint of the table has the same number
 # A mail in 28 hours. The limiter forgets a sender after three days without mail, and then lets the
 # first one wait again: at a rate below that, none would ever go.
 SLOWEST = 0.00001
 MOST = 1_000_000_000  # mails an hour or a day
+HOUR, DAY = say("an hour"), say("a day")
 
 
 class InvalidLimitError(RefusedError):
@@ -26,8 +28,8 @@ class LimitChanges(TypedDict, total=False):
 
 def check_changes(changes: LimitChanges) -> None:
     check_rate(changes.get("rate_per_second"))
-    check_count(changes.get("rate_per_hour"), "an hour")
-    check_count(changes.get("daily_limit"), "a day")
+    check_count(changes.get("rate_per_hour"), HOUR)
+    check_count(changes.get("daily_limit"), DAY)
 
 
 def adds_count(changes: LimitChanges, per_hour: int | None, per_day: int | None) -> bool:
@@ -41,29 +43,43 @@ def check_rate(rate: float | None) -> None:
     if rate is None:
         return
     if rate == 0:
-        raise _refuse_zero("a rate of 0 mails a second")
+        raise _refuse_zero(say("a rate of 0 mails a second"))
     if not math.isfinite(rate) or not SLOWEST <= rate <= FASTEST:
         raise InvalidLimitError(
-            f"{rate:g} is not a rate of mails a second: use a number from {SLOWEST:.5f} to"
-            f" {FASTEST:,}, such as 5 or 0.5."
+            say(
+                "%(rate)s is not a rate of mails a second: use a number from %(slowest)s to"
+                " %(fastest)s, such as 5 or 0.5.",
+                rate=f"{rate:g}",
+                slowest=f"{SLOWEST:.5f}",
+                fastest=FASTEST,
+            )
         )
 
 
-def check_count(count: int | None, period: str) -> None:
+def check_count(count: int | None, period: Sentence) -> None:
+    """`period` is `HOUR` or `DAY`."""
     if count is None:
         return
     if count == 0:
-        raise _refuse_zero(f"a limit of 0 mails {period}")
+        raise _refuse_zero(say("a limit of 0 mails %(period)s", period=period))
     if not 1 <= count <= MOST:
         raise InvalidLimitError(
-            f"{str(count)[:20]} is not a number of mails {period}: use 1 to {MOST:,}."
+            say(
+                "%(count)s is not a number of mails %(period)s: use 1 to %(most)s.",
+                count=str(count)[:20],
+                period=period,
+                most=MOST,
+            )
         )
 
 
-def _refuse_zero(limit: str) -> InvalidLimitError:
+def _refuse_zero(limit: Sentence) -> InvalidLimitError:
     return InvalidLimitError(
-        f"No mail would ever go with {limit}. To let mail wait, hold its stream: postledger stream"
-        " hold. To end a limit, write none."
+        say(
+            "No mail would ever go with %(limit)s. To let mail wait, hold its stream: postledger"
+            " stream hold. To end a limit, write none.",
+            limit=limit,
+        )
     )
 
 

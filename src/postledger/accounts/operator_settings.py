@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 from postledger.providers import public_addresses
 
 _RESERVED: Final[Mapping[str, frozenset[str]]] = {
@@ -79,8 +80,10 @@ def _is_allowed(authority: str, inside_hosts: Collection[str]) -> bool:
 
 def _refuse_inside() -> OperatorOnlyError:
     return OperatorOnlyError(
-        "A server on this machine is used if PRIVATE_HOSTS names it, or by postledger account"
-        " create."
+        say(
+            "A server on this machine is used if PRIVATE_HOSTS names it, or by postledger account"
+            " create."
+        )
     )
 
 
@@ -96,30 +99,39 @@ def _check_settings(
     reserved = sorted(_RESERVED.get(kind, frozenset()) & settings.keys())
     if reserved:
         raise OperatorOnlyError(
-            f"Only the operator of the installation sets {', '.join(reserved)}:"
-            " postledger account update."
+            say(
+                "Only the operator of the installation sets %(settings)s: postledger account"
+                " update.",
+                settings=", ".join(reserved),
+            )
         )
     if kind == "smtp":
         _check_server(settings, is_whole=is_whole, is_inside=is_inside)
     is_given = bool(settings.get("access_key_id"))
     if kind == "ses" and not is_given and (is_whole or "access_key_id" in settings):
         raise OperatorOnlyError(
-            "Without access_key_id and secret_access_key the account would use the credentials of"
-            " the machine, which only its operator may choose: give the keys of an IAM user."
+            say(
+                "Without access_key_id and secret_access_key the account would use the credentials"
+                " of the machine, which only its operator may choose: give the keys of an IAM user."
+            )
         )
 
 
 def _check_server(settings: Mapping[str, object], *, is_whole: bool, is_inside: bool) -> None:
     if not is_inside and _names_this_machine(str(settings.get("host", ""))):
         raise OperatorOnlyError(
-            "Only the operator of the installation sends through a server on this machine:"
-            " postledger account create, or update."
+            say(
+                "Only the operator of the installation sends through a server on this machine:"
+                " postledger account create, or update."
+            )
         )
     is_moved = not is_whole and not settings.keys().isdisjoint(_SERVER)
     if is_moved and "password" not in settings:
         raise OperatorOnlyError(
-            "Only the operator of the installation sends the stored password to another server:"
-            " give the password too, or null if there is none."
+            say(
+                "Only the operator of the installation sends the stored password to another server:"
+                " give the password too, or null if there is none."
+            )
         )
 
 
@@ -140,6 +152,8 @@ def check_quota_url(url: str) -> None:
         return  # it is no URL, and refused as such
     if public_addresses.is_here(host):
         raise OperatorOnlyError(
-            "Only the operator of the installation has a quota read on this machine:"
-            " postledger account quota."
+            say(
+                "Only the operator of the installation has a quota read on this machine:"
+                " postledger account quota."
+            )
         )

@@ -1,17 +1,16 @@
 """Accounts at providers: created, changed, archived; their settings are validated, then sealed."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import override
+from collections.abc import Mapping
 
 from django.db import transaction
 from django.db.models.functions import Now
-from pydantic import ValidationError
 
 from postledger.accounts import constraints, limits, quotas, sealing, trail
 from postledger.accounts.models import AccountQuota, ProviderAccount, Sender
+from postledger.accounts.setting_errors import find_setting_errors, list_errors
 from postledger.accounts.trail import Action
 from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
+from postledger.lib.sentences import say
 from postledger.providers import registry
 from postledger.providers.quota_source import QuotaSource
 
@@ -46,24 +45,17 @@ class InvalidSettingsError(RefusedError):
     code = "invalid_settings"
 
 
-@dataclass(frozen=True, slots=True)
-class SettingError:
-    name: str  # of the setting, with dots; empty: of all together
-    message: str  # repeats no value
-
-    @override
-    def __str__(self) -> str:
-        return f"{self.name}: {self.message}" if self.name else self.message
-
-
 def create_account(
     workspace_id: int, *, name: str, kind: str, settings: Settings, actor: str
 ) -> int:
     constraints.check_name("an account", name)
     check_settings(kind, settings)
     taken = AccountExistsError(
-        f"This workspace already has an account “{name}”: update it, restore it if it is archived,"
-        " or choose another name."
+        say(
+            "This workspace already has an account “%(name)s”: update it, restore it if it is"
+            " archived, or choose another name.",
+            name=name,
+        )
     )
     with constraints.refusing(accounts_account_once=taken):
         account = ProviderAccount.objects.create(
@@ -109,8 +101,10 @@ def update_account(
         sealed = sealing.seal(workspace_id, settings)
         if not unchanged.update(sealed_settings=sealed, updated_at=Now()):
             raise AccountChangedError(
-                f"The account “{account.name}” was changed at the same time:"
-                " check it and try again."
+                say(
+                    "The account “%(name)s” was changed at the same time: check it and try again.",
+                    name=account.name,
+                )
             )
         # It may be another account at the service now.
         AccountQuota.objects.filter(pk=account.pk).update(next_sync_at=Now())
@@ -139,8 +133,12 @@ def set_quota_source(
         account = lock_account(workspace_id, account_id)
         if account.kind in registry.QUOTA_KINDS:
             raise QuotaKnownError(
-                f"The account “{account.name}” is of kind {account.kind}, which says its quota"
-                " itself: it needs no URL."
+                say(
+                    "The account “%(name)s” is of kind %(kind)s, which says its quota itself: it"
+                    " needs no URL.",
+                    name=account.name,
+                    kind=account.kind,
+                )
             )
         sealed = source and sealing.seal(workspace_id, source, purpose=sealing.QUOTA_SOURCE)
         ProviderAccount.objects.filter(pk=account_id).update(sealed_quota_source=sealed)
@@ -153,10 +151,13 @@ def set_quota_source(
 
 
 def _check_quota_source(source: Settings) -> None:
-    errors = list_setting_errors(lambda: QuotaSource.model_validate(source))
+    errors = find_setting_errors(lambda: QuotaSource.model_validate(source))
     if errors:
         raise InvalidSettingsError(
-            f"The quota cannot be read there: {'; '.join(errors)}. Correct that and try again."
+            say(
+                "The quota cannot be read there: %(errors)s. Correct that and try again.",
+                errors=list_errors(errors),
+            )
         )
 
 
@@ -168,8 +169,11 @@ def lock_for_sender(workspace_id: int, *, account_id: int | None) -> None:
     account = own.filter(pk=account_id).first()
     if account is not None and account.archived_at is not None:
         raise AccountArchivedError(
-            f"The account “{account.name}” is archived, and no sender can use it. Attach the sender"
-            " to another account, or restore this one: postledger account restore."
+            say(
+                "The account “%(name)s” is archived, and no sender can use it. Attach the sender to"
+                " another account, or restore this one: postledger account restore.",
+                name=account.name,
+            )
         )
 
 
@@ -186,8 +190,12 @@ def archive_account(workspace_id: int, *, account_id: int, actor: str) -> bool:
         in_use_by = sorted(senders.values_list("address", flat=True))
         if in_use_by:
             raise AccountInUseError(
-                f"The account “{account.name}” sends for {', '.join(in_use_by)}. Attach these"
-                " senders to another account, or archive them first."
+                say(
+                    "The account “%(name)s” sends for %(senders)s. Attach these senders to another"
+                    " account, or archive them first.",
+                    name=account.name,
+                    senders=", ".join(in_use_by),
+                )
             )
         ProviderAccount.objects.filter(pk=account_id).update(archived_at=Now())
         _note(account, "account.archived", actor)
@@ -225,7 +233,10 @@ def _note(account: ProviderAccount, action: Action, actor: str, **data: trail.Fa
 
 def _unknown(account_id: int) -> AccountUnknownError:
     return AccountUnknownError(
-        f"This workspace has no account {account_id}: use one of its accounts."
+        say(
+            "This workspace has no account %(account_id)s: use one of its accounts.",
+            account_id=str(account_id),
+        )
     )
 
 
@@ -245,29 +256,16 @@ def merge_settings(stored: Settings, changes: Settings) -> dict[str, object]:
 
 def check_settings(kind: str, settings: Settings) -> None:
     """Lets the provider validate its settings; names all invalid ones and repeats no value."""
-    errors = list_setting_errors(lambda: registry.load_module(kind).build(settings))
+    errors = find_setting_errors(lambda: registry.load_module(kind).build(settings))
     if errors:
         raise InvalidSettingsError(
-            f"Invalid settings for an account of kind {kind}: {'; '.join(errors)}."
-            " Correct them and try again."
+            say(
+                "Invalid settings for an account of kind %(kind)s: %(errors)s. Correct them and try"
+                " again.",
+                kind=kind,
+                errors=list_errors(errors),
+            )
         )
-
-
-def list_setting_errors(build: Callable[[], object]) -> list[str]:
-    return [str(error) for error in find_setting_errors(build)]
-
-
-def find_setting_errors(build: Callable[[], object]) -> list[SettingError]:
-    try:
-        build()
-    except ValidationError as error:
-        # Without inputs and context: a refusal repeats no value.
-        errors = error.errors(include_url=False, include_context=False, include_input=False)
-        return [
-            SettingError(".".join(map(str, item["loc"])), item["msg"].removeprefix("Value error, "))
-            for item in errors
-        ]
-    return []
 
 
 def store_tuned_rate(account_id: int, rate: float) -> None:

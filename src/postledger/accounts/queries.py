@@ -13,6 +13,7 @@ from postledger.accounts import sealing, sending_limits
 from postledger.accounts.models import ApiKey, Member, ProviderAccount, Sender, Workspace
 from postledger.accounts.sending_limits import SendingLimits
 from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.lib.sentences import say
 from postledger.providers import addresses
 
 
@@ -148,7 +149,9 @@ def get_account(workspace_id: int, account_id: int) -> ProviderAccount:
     own = ProviderAccount.objects.select_related("accountquota").filter(workspace_id=workspace_id)
     account = own.filter(pk=account_id).first()
     if account is None:
-        raise AccountNotFoundError(f"This workspace has no account {account_id}.")
+        raise AccountNotFoundError(
+            say("This workspace has no account %(account_id)s.", account_id=str(account_id))
+        )
     return account
 
 
@@ -162,8 +165,14 @@ def get_sender(workspace_id: int, sender_id: int) -> Sender:
     own = Sender.objects.select_related("account").filter(workspace_id=workspace_id)
     sender = own.filter(pk=sender_id).first()
     if sender is None:
-        raise SenderNotFoundError(f"This workspace has no sender {sender_id}.")
+        raise _unknown_sender(sender_id)
     return sender
+
+
+def _unknown_sender(sender_id: int) -> SenderNotFoundError:
+    return SenderNotFoundError(
+        say("This workspace has no sender %(sender_id)s.", sender_id=str(sender_id))
+    )
 
 
 def list_limited_senders(workspace_id: int) -> list[Sender]:
@@ -177,7 +186,7 @@ def get_limited_sender(workspace_id: int, sender_id: int) -> Sender:
     own = Sender.objects.select_related("workspace", "account__accountquota")
     sender = own.filter(workspace_id=workspace_id, pk=sender_id).first()
     if sender is None:
-        raise SenderNotFoundError(f"This workspace has no sender {sender_id}.")
+        raise _unknown_sender(sender_id)
     return sender
 
 
@@ -208,15 +217,18 @@ def select_sender(workspace_id: int, *, address: str | None) -> Sender:
         return sender
     default = default_sender(workspace_id)
     if default is None:
-        raise SenderUnknownError("This workspace has no sender. Add one, then try again.")
+        raise SenderUnknownError(say("This workspace has no sender. Add one, then try again."))
     return default
 
 
 def refuse_archived(sender: Sender) -> None:
     if sender.archived_at is not None:
         raise SenderArchivedError(
-            f"The sender {sender.address} is archived and takes no new mail. Choose another sender,"
-            " or restore this one: postledger sender restore."
+            say(
+                "The sender %(address)s is archived and takes no new mail. Choose another sender,"
+                " or restore this one: postledger sender restore.",
+                address=sender.address,
+            )
         )
 
 
@@ -228,8 +240,11 @@ def find_sender(workspace_id: int, *, address: str) -> Sender:
         sender = None
     if sender is None:
         raise SenderUnknownError(
-            f"{address[:254]!r} is not a sender of this workspace."
-            " Use the address of a sender, or add it as a sender first."
+            say(
+                "'%(address)s' is not a sender of this workspace. Use the address of a sender, or"
+                " add it as a sender first.",
+                address=address[:254],
+            )
         )
     return sender
 
@@ -249,7 +264,9 @@ def get_member(workspace_id: int, member_id: int) -> Member:
     own = Member.objects.filter(workspace_id=workspace_id, removed_at=None)
     member = own.filter(pk=member_id).first()
     if member is None:
-        raise MemberNotFoundError(f"This workspace has no member {member_id}.")
+        raise MemberNotFoundError(
+            say("This workspace has no member %(member_id)s.", member_id=str(member_id))
+        )
     return member
 
 

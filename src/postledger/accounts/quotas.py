@@ -16,6 +16,7 @@ from django.db.models.functions import Coalesce, Now
 
 from postledger.accounts.models import AccountQuota, ProviderAccount, Sender
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 from postledger.providers import registry
 from postledger.providers.base import QuotaReading
 
@@ -79,8 +80,11 @@ def claim_now(account: ProviderAccount, *, is_busy: bool) -> QuotaClaim:
         claims = _claim(own, {account.pk} if is_busy else set())
     if not claims:
         raise NoQuotaError(
-            f"Nobody says the quota of the account “{account.name}”: name a URL where it can be"
-            " read, with --url and --path."
+            say(
+                "Nobody says the quota of the account “%(name)s”: name a URL where it can be read,"
+                " with --url and --path.",
+                name=account.name,
+            )
         )
     return claims[0]
 

@@ -14,6 +14,7 @@ from postledger.accounts.models import Integration, ProviderAccount
 from postledger.lib import references, secrets
 from postledger.lib.references import Key
 from postledger.lib.secrets import UnsealableError
+from postledger.lib.sentences import say
 
 PROVIDER = "provider settings"
 INTEGRATION = "integration settings"
@@ -78,7 +79,12 @@ def _reseal(row: ProviderAccount | Integration, actor: str) -> bool:
     except UnsealableError as refused:
         name = f"“{row.name}”" if isinstance(row, ProviderAccount) else row.kind
         raise UnsealableError(
-            f"Nothing was resealed: {name} of {row.workspace.name}. {refused}"
+            say(
+                "Nothing was resealed: %(name)s of %(workspace)s. %(reason)s",
+                name=name,
+                workspace=row.workspace.name,
+                reason=refused.args[0],
+            )
         ) from None
     sealed = seal(row.workspace_id, settings, purpose=_purpose(row))
     unchanged = type(row).objects.filter(pk=row.pk, updated_at=row.updated_at)

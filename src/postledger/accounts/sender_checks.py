@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from postledger.accounts import queries
 from postledger.lib.check_results import Level
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 from postledger.providers import registry
 from postledger.providers.base import Finding
 
@@ -21,21 +22,25 @@ def check_sender(workspace_id: int, sender_id: int) -> Sequence[Finding]:
     """
     sender = queries.get_sender(workspace_id, sender_id)
     if sender.account is None:
-        return [_problem("The sender has no account.", "Attach it to an account.")]
+        return [_problem(say("The sender has no account."), say("Attach it to an account."))]
     try:
         outgoing = queries.outgoing(sender.pk)
         settings = outgoing.settings if outgoing else {}
         module = registry.load_module(sender.account.kind)
         module.build(settings)
     except ValidationError:
-        return [_problem("The settings of its account are invalid.", "Correct the account.")]
+        return [
+            _problem(say("The settings of its account are invalid."), say("Correct the account."))
+        ]
     except RefusedError as refused:
-        return [_problem(str(refused), "Enter the settings of its account again.")]
+        return [_problem(refused.args[0], say("Enter the settings of its account again."))]
     try:
         return asyncio.run(asyncio.wait_for(module.check(settings, [sender.address]), _LONGEST))
     except TimeoutError:
-        remedy = "Look whether its server can be reached, then try again."
-        return [_problem(f"The provider did not answer within {_LONGEST:.0f} seconds.", remedy)]
+        message = say(
+            "The provider did not answer within %(seconds)s seconds.", seconds=f"{_LONGEST:.0f}"
+        )
+        return [_problem(message, say("Look whether its server can be reached, then try again."))]
 
 
 def _problem(message: str, remedy: str) -> Finding:

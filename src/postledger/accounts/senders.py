@@ -13,6 +13,7 @@ from postledger.accounts.queries import SenderUnknownError, refuse_archived
 from postledger.accounts.trail import Action
 from postledger.accounts.working_hours import Hours
 from postledger.lib.errors import ConflictError
+from postledger.lib.sentences import say
 from postledger.providers import addresses, headers
 
 
@@ -39,8 +40,11 @@ def create_sender(
     address = addresses.canonical(address)
     headers.check("The sender's name", name)
     taken = SenderExistsError(
-        f"{address} is already a sender of this workspace: attach another account to it,"
-        " restore it if it is archived, or choose another address."
+        say(
+            "%(address)s is already a sender of this workspace: attach another account to it,"
+            " restore it if it is archived, or choose another address.",
+            address=address,
+        )
     )
     with constraints.refusing(
         accounts_sender_once=taken, accounts_sender_own_account=_not_its_account()
@@ -131,9 +135,11 @@ def archive_sender(
             return False
         if sender.is_default:
             raise DefaultSenderError(
-                f"{sender.address} is the default sender of this workspace, for mail that names"
-                " none. Name another with --default ADDRESS; if there is no other, create one"
-                " first."
+                say(
+                    "%(address)s is the default sender of this workspace, for mail that names none."
+                    " Name another with --default ADDRESS; if there is no other, create one first.",
+                    address=sender.address,
+                )
             )
         Sender.objects.filter(pk=sender_id).update(archived_at=Now())
         _note(workspace_id, sender_id, "sender.archived", actor)
@@ -177,8 +183,13 @@ def _note(
 
 
 def _unknown(sender_id: int) -> SenderUnknownError:
-    return SenderUnknownError(f"This workspace has no sender {sender_id}: use one of its senders.")
+    return SenderUnknownError(
+        say(
+            "This workspace has no sender %(sender_id)s: use one of its senders.",
+            sender_id=str(sender_id),
+        )
+    )
 
 
 def _not_its_account() -> AccountUnknownError:
-    return AccountUnknownError("This workspace has no such account: create it first.")
+    return AccountUnknownError(say("This workspace has no such account: create it first."))

@@ -12,6 +12,7 @@ from typing import Any
 from zoneinfo import available_timezones
 
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 
 MOST_SPANS = 24
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -48,7 +49,9 @@ class Hours:
 def parse_hours(spans: Sequence[str], *, days: str | None = None, zone: str | None = None) -> Hours:
     """Reads hours as a person writes them: 09:00-12:30 13:30-18:00, mon-fri, Europe/Berlin."""
     if not 1 <= len(spans) <= MOST_SPANS:
-        raise InvalidHoursError(f"Use 1 to {MOST_SPANS} times of the form 09:00-18:00.")
+        raise InvalidHoursError(
+            say("Use 1 to %(most)s times of the form 09:00-18:00.", most=MOST_SPANS)
+        )
     if zone is not None:
         check_zone(zone)
     return Hours(
@@ -66,8 +69,11 @@ def parse_days(text: str) -> tuple[int, ...]:
         ends = [first, last or first]
         if not set(ends) <= set(WEEKDAYS) or part.strip().endswith("-"):
             raise InvalidHoursError(
-                f"{text[:64]!r} are no weekdays: use mon, tue, wed, thu, fri, sat and sun, as in"
-                " mon-fri or sat,sun."
+                say(
+                    "'%(text)s' are no weekdays: use mon, tue, wed, thu, fri, sat and sun, as in"
+                    " mon-fri or sat,sun.",
+                    text=text[:64],
+                )
             )
         start, end = map(WEEKDAYS.index, ends)
         days |= {day % 7 for day in range(start, start + (end - start) % 7 + 1)}
@@ -77,7 +83,10 @@ def parse_days(text: str) -> tuple[int, ...]:
 def check_zone(zone: str) -> None:
     if zone not in available_timezones():
         raise InvalidTimeZoneError(
-            f"{zone[:64]!r} is not a time zone: use an IANA name such as Europe/Lisbon."
+            say(
+                "'%(zone)s' is not a time zone: use an IANA name such as Europe/Lisbon.",
+                zone=zone[:64],
+            )
         )
 
 
@@ -108,8 +117,11 @@ def _parse_span(text: str) -> Span:
     match = _SPAN.fullmatch(text)
     if match is None:
         raise InvalidHoursError(
-            f"{text[:64]!r} is no time of the day: use the form 09:00-18:00. 22:00-06:00 ends on"
-            " the next day, and 00:00-24:00 is the whole day."
+            say(
+                "'%(text)s' is no time of the day: use the form 09:00-18:00. 22:00-06:00 ends on"
+                " the next day, and 00:00-24:00 is the whole day.",
+                text=text[:64],
+            )
         )
     opens, closes = match.groups()
     return _parse_time(opens), _parse_time(closes.replace("24:00", "00:00"))

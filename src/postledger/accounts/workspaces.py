@@ -13,6 +13,7 @@ from postledger.accounts.senders import create_sender, set_limits
 from postledger.accounts.trail import Action
 from postledger.accounts.working_hours import Hours
 from postledger.lib.errors import ConflictError, RefusedError
+from postledger.lib.sentences import say
 
 FIRST_NAME = "default"  # of the first workspace, until a person renames it
 
@@ -58,7 +59,10 @@ def rename_workspace(workspace_id: int, name: str, *, actor: str) -> None:
 
 def _taken(name: str) -> WorkspaceExistsError:
     return WorkspaceExistsError(
-        f"There is already a workspace “{name}” (case is ignored): choose another name."
+        say(
+            "There is already a workspace “%(name)s” (case is ignored): choose another name.",
+            name=name,
+        )
     )
 
 
@@ -83,16 +87,24 @@ def _check_organisation(organisation: Organisation) -> None:
 def check_footer_line(text: str) -> None:
     if not text.isprintable() or len(text) > _LONGEST_LINE or set(text) & set("{}"):
         raise InvalidOrganisationError(
-            f"{text[:_LONGEST_LINE]!r} cannot be the name or address of an organisation: use"
-            f" one line of at most {_LONGEST_LINE} printable characters, without braces."
+            say(
+                "'%(text)s' cannot be the name or address of an organisation: use one line of at"
+                " most %(longest)s printable characters, without braces.",
+                text=text[:_LONGEST_LINE],
+                longest=_LONGEST_LINE,
+            )
         )
 
 
 def check_unsubscribe_url(url: str) -> None:
     if url and (not _PAGE_URL.fullmatch(url) or len(url) > _LONGEST_URL):
         raise InvalidOrganisationError(
-            f"{url[:200]!r} cannot be the base of unsubscribe links: use the https:// address of"
-            " the page, without ? and #, at most 500 characters."
+            say(
+                "'%(url)s' cannot be the base of unsubscribe links: use the https:// address of"
+                " the page, without ? and #, at most %(longest)s characters.",
+                url=url[:200],
+                longest=_LONGEST_URL,
+            )
         )
 
 

@@ -7,6 +7,7 @@ from postledger.accounts.models import Sender
 from postledger.accounts.provider_accounts import Settings
 from postledger.deliveries import account_changes
 from postledger.lib.errors import ConflictError
+from postledger.lib.sentences import say
 from postledger.providers import addresses, registry
 
 
@@ -44,8 +45,12 @@ def _refuse_connected(sender: Sender) -> None:
     queries.refuse_archived(sender)
     if sender.account is not None and reaches_people(sender):
         raise SenderConnectedError(
-            f"{sender.address} is sent through the account “{sender.account.name}” already. Choose"
-            " another address, or change that account: postledger account update."
+            say(
+                "%(address)s is sent through the account “%(name)s” already. Choose another"
+                " address, or change that account: postledger account update.",
+                address=sender.address,
+                name=sender.account.name,
+            )
         )
 
 

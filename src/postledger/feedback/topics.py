@@ -13,6 +13,7 @@ from postledger.accounts.models import ProviderAccount
 from postledger.accounts.trail import Action
 from postledger.feedback.models import Topic
 from postledger.lib.errors import ConflictError, RefusedError
+from postledger.lib.sentences import say
 from postledger.providers.ses.settings import SesSettings
 from postledger.providers.ses.topic_arn import TopicArn, parse_topic_arn
 
@@ -54,12 +55,18 @@ def register_topic(
     listens to the topic or polls the queue.
     """
     topic_taken = TopicTakenError(
-        f"Another account of this installation listens to the topic {arn}. Remove it there, or"
-        " create a topic of its own for this account."
+        say(
+            "Another account of this installation listens to the topic %(arn)s. Remove it there,"
+            " or create a topic of its own for this account.",
+            arn=arn,
+        )
     )
     queue_taken = QueueTakenError(
-        f"Another topic's messages are read from the queue {queue_url}. Create a queue of its own"
-        " for this topic."
+        say(
+            "Another topic's messages are read from the queue %(queue_url)s. Create a queue of its"
+            " own for this topic.",
+            queue_url=queue_url,
+        )
     )
     with constraints.refusing(feedback_topic_once=topic_taken, feedback_queue_once=queue_taken):
         account = _lock_account(workspace_id, account_id)
@@ -176,8 +183,11 @@ def _lock_account(workspace_id: int, account_id: int) -> ProviderAccount:
     account = provider_accounts.lock_account(workspace_id, account_id)
     if account.kind != _SES:
         raise InvalidTopicError(
-            f"The account “{account.name}” is not one of Amazon SES, so no topic of SNS reports"
-            " its mail. Use an account of kind ses."
+            say(
+                "The account “%(name)s” is not one of Amazon SES, so no topic of SNS reports its"
+                " mail. Use an account of kind ses.",
+                name=account.name,
+            )
         )
     return account
 
@@ -186,21 +196,31 @@ def _check(settings: SesSettings, arn: str, queue_url: str) -> None:
     topic = _parse(arn)
     if topic.region != settings.region:
         raise InvalidTopicError(
-            f"The topic is in {topic.region}, the account in {settings.region}. SES publishes to"
-            " topics of its own region only: use one of them."
+            say(
+                "The topic is in %(topic_region)s, the account in %(region)s. SES publishes to"
+                " topics of its own region only: use one of them.",
+                topic_region=topic.region,
+                region=settings.region,
+            )
         )
     if not queue_url:
         return
     if settings.actual_endpoint.is_here and not settings.sqs_endpoint:
         raise InvalidTopicError(
-            "The account uses a stand-in for SES on this machine, which has no queues. Set its"
-            " sqs_endpoint to a stand-in for SQS, or listen to the topic by HTTPS."
+            say(
+                "The account uses a stand-in for SES on this machine, which has no queues. Set its"
+                " sqs_endpoint to a stand-in for SQS, or listen to the topic by HTTPS."
+            )
         )
     # The account's credentials sign each poll, so they go to no other host.
     origin = settings.sqs_endpoint.rstrip("/") or topic.sqs_origin
     if not _is_of_origin(queue_url, origin):
         raise InvalidTopicError(
-            f"The queue's URL must begin with {origin}/, because queues of the account are there."
+            say(
+                "The queue's URL must begin with %(origin)s/, because queues of the account are"
+                " there.",
+                origin=origin,
+            )
         )
 
 
@@ -208,8 +228,11 @@ def _parse(arn: str) -> TopicArn:
     topic = parse_topic_arn(arn)
     if topic is None:
         raise InvalidTopicError(
-            f"{arn[:300]!r} is not the ARN of a standard topic: write it as AWS does, such as"
-            " arn:aws:sns:eu-west-1:123456789012:postledger."
+            say(
+                "'%(arn)s' is not the ARN of a standard topic: write it as AWS does, such as"
+                " arn:aws:sns:eu-west-1:123456789012:postledger.",
+                arn=arn[:300],
+            )
         )
     return topic
 

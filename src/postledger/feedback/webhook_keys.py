@@ -14,6 +14,7 @@ from postledger.accounts import constraints, provider_accounts, trail
 from postledger.accounts.trail import Action
 from postledger.feedback.models import WebhookKey
 from postledger.lib.errors import ConflictError, RefusedError
+from postledger.lib.sentences import say
 from postledger.providers.sendgrid import event_signature
 
 _SENDGRID = "sendgrid"
@@ -53,10 +54,14 @@ def register_key(
     """
     key = _write(public_key)
     if len(webhook_id) > _LONGEST_ID or not webhook_id.isprintable():
-        raise InvalidKeyError("The webhook's id is none of SendGrid's: copy it as it is shown.")
+        raise InvalidKeyError(
+            say("The webhook's id is none of SendGrid's: copy it as it is shown.")
+        )
     taken = KeyTakenError(
-        "Another account of this installation has this key. Remove it there, or create a webhook"
-        " of its own for this account."
+        say(
+            "Another account of this installation has this key. Remove it there, or create a"
+            " webhook of its own for this account."
+        )
     )
     with constraints.refusing(feedback_webhook_key_once=taken):
         _check_account(workspace_id, account_id)
@@ -71,8 +76,11 @@ def register_key(
             _note(row, "webhook_key.registered", actor, webhook_id=webhook_id)
         if len(list_keys(account_id)) > _MOST_KEYS:
             raise TooManyKeysError(
-                f"The account has {_MOST_KEYS} keys already. Remove those that its webhooks no"
-                " longer use."
+                say(
+                    "The account has %(most)s keys already. Remove those that its webhooks no"
+                    " longer use.",
+                    most=_MOST_KEYS,
+                )
             )
     return row.pk
 
@@ -82,8 +90,11 @@ def _check_account(workspace_id: int, account_id: int) -> None:
     account = provider_accounts.lock_account(workspace_id, account_id)
     if account.kind != _SENDGRID:
         raise InvalidKeyError(
-            f"The account “{account.name}” is not one of SendGrid, so no webhook of SendGrid"
-            " reports its mail. Use an account of kind sendgrid."
+            say(
+                "The account “%(name)s” is not one of SendGrid, so no webhook of SendGrid reports"
+                " its mail. Use an account of kind sendgrid.",
+                name=account.name,
+            )
         )
 
 
@@ -144,8 +155,10 @@ def _write(public_key: str) -> str:
     key = event_signature.load_key(public_key.strip())
     if key is None:
         raise InvalidKeyError(
-            "This is no verification key of SendGrid: it shows one in base64, which begins with"
-            " MFkwEwYHKoZIzj0C. Copy all of it."
+            say(
+                "This is no verification key of SendGrid: it shows one in base64, which begins with"
+                " MFkwEwYHKoZIzj0C. Copy all of it."
+            )
         )
     return event_signature.write_key(key)
 

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 
 # The first byte of every sealed value, so that another cipher can follow this one.
 _VERSION = b"\x01"
@@ -57,6 +58,9 @@ def derive_key(secret: str, purpose: str) -> bytes:
 
 def _unsealable(purpose: str) -> UnsealableError:
     return UnsealableError(
-        f"The {purpose} cannot be unsealed: they were sealed under another SECRET_KEY, or for"
-        " another owner. Add the old key to SECRET_KEY_PREVIOUS, or enter them again."
+        say(
+            "The %(purpose)s cannot be unsealed: they were sealed under another SECRET_KEY, or for"
+            " another owner. Add the old key to SECRET_KEY_PREVIOUS, or enter them again.",
+            purpose=purpose,
+        )
     )

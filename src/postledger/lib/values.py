@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from uuid import UUID
 
+from postledger.lib.sentences import say
+
 KEY_PATTERN = "^[a-z0-9][a-z0-9-]{0,63}$"  # of the keys of lists and templates
 UNSTORABLE = "Contains a NUL byte or an unpaired surrogate; remove it."
 
@@ -23,7 +25,7 @@ def parse_database_id(text: str) -> str:
     try:
         return str(UUID(text)) if text else ""
     except ValueError:
-        raise ValueError("is not the id of a database: use 32 hexadecimal digits") from None
+        raise ValueError(say("is not the id of a database: use 32 hexadecimal digits")) from None
 
 
 def find_flaw(values: Mapping[str, object], *, most: int) -> str | None:

@@ -8,6 +8,7 @@ from functools import lru_cache
 import idna
 
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 
 _MAX_ADDRESS = 254
 _MAX_LOCAL = 64
@@ -34,7 +35,9 @@ def canonical(address: str) -> str:
     """
     local, at, domain = address.rpartition("@")
     if not at or len(address) > _MAX_ADDRESS or not _is_local(local):
-        raise InvalidAddressError(f"{address[:_MAX_ADDRESS]!r} is not an email address.")
+        raise InvalidAddressError(
+            say("'%(address)s' is not an email address.", address=address[:_MAX_ADDRESS])
+        )
     return f"{local}@{ascii_domain(domain)}"
 
 
@@ -94,10 +97,16 @@ def ascii_domain(domain: str) -> str:
         try:
             domain = idna.encode(domain, uts46=True).decode()
         except (idna.IDNAError, UnicodeError):
-            raise InvalidAddressError(f"{domain!r} is not a domain name.") from None
+            raise _no_domain(domain) from None
     if len(domain) > _MAX_ADDRESS or not _DOMAIN.fullmatch(domain):
-        raise InvalidAddressError(f"{domain[:_MAX_ADDRESS]!r} is not a domain name.")
+        raise _no_domain(domain)
     return domain.lower()
+
+
+def _no_domain(text: str) -> InvalidAddressError:
+    return InvalidAddressError(
+        say("'%(domain)s' is not a domain name.", domain=text[:_MAX_ADDRESS])
+    )
 
 
 def _is_local(local: str) -> bool:

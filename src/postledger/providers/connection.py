@@ -8,12 +8,15 @@ first gives the loop time to read.
 """
 
 import asyncio
+import errno
 import select
 import socket
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import NoReturn, cast, override
+
+from postledger.lib.sentences import say
 
 _POLL_SECONDS = 0.01
 GRACE = 0.1  # seconds for the loop to read what arrived meanwhile
@@ -33,6 +36,21 @@ async def timeout_at(when: float) -> AsyncGenerator[None]:
             yield
         finally:
             timer.cancel()
+
+
+def explain_os_error(error: OSError) -> str:
+    """Why no connection could be made; what people meet most often is a sentence."""
+    if isinstance(error, socket.gaierror):
+        if error.errno == socket.EAI_AGAIN:
+            return say("the name of the host cannot be looked up now")
+        return say("there is no host of this name")
+    if isinstance(error, ConnectionRefusedError):
+        return say("nothing takes connections there")
+    if error.errno in {errno.ENETUNREACH, errno.EHOSTUNREACH}:
+        return say("the host cannot be reached from here")
+    if isinstance(error, ssl.SSLError):
+        return say("TLS failed: %(reason)s", reason=error.strerror or f"{error}")
+    return error.strerror or f"{error}" or type(error).__name__
 
 
 class ConnectionBrokenError(Exception):
@@ -175,7 +193,7 @@ class Connection(asyncio.Protocol):
         encrypted = await self._loop.start_tls(self.transport, self, context, server_hostname=host)
         if encrypted is None:
             raise ConnectionBrokenError(
-                ConnectionBrokenError.CLOSED, "closed during the TLS handshake"
+                ConnectionBrokenError.CLOSED, say("closed during the TLS handshake")
             )
         self.attach(encrypted)
 
@@ -215,7 +233,7 @@ class Connection(asyncio.Protocol):
         if now < self._expires_at:
             self._set_timer()
         else:
-            self._break(ConnectionBrokenError.TIMEOUT, "no answer in time")
+            self._break(ConnectionBrokenError.TIMEOUT, say("no answer in time"))
 
     def _break(self, code: str, detail: str) -> None:
         if self._broken is None:
@@ -246,6 +264,9 @@ class Connection(asyncio.Protocol):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         if exc is None:
-            self._break(ConnectionBrokenError.CLOSED, "the server closed the connection")
+            self._break(ConnectionBrokenError.CLOSED, say("the server closed the connection"))
         else:
-            self._break(ConnectionBrokenError.RESET, f"the connection broke: {exc}")
+            self._break(
+                ConnectionBrokenError.RESET,
+                say("the connection broke: %(reason)s", reason=f"{exc}"),
+            )

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 from postledger.providers.base import Finding, Provider, ProviderEvent
 from postledger.providers.dns.records import SenderRecords
 
@@ -62,7 +63,13 @@ class ProviderModule(Protocol):
 def load_module(kind: str) -> ProviderModule:
     path = KINDS.get(kind)
     if path is None:
-        raise UnknownKindError(f"There is no provider “{kind}”; choose one of {', '.join(KINDS)}.")
+        raise UnknownKindError(
+            say(
+                "There is no provider “%(kind)s”; choose one of %(kinds)s.",
+                kind=kind,
+                kinds=", ".join(KINDS),
+            )
+        )
     return cast("ProviderModule", import_module(path))
 
 

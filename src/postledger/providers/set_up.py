@@ -7,6 +7,7 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 
 _PREFIX = "postledger"
 _LONGEST_PART = 20  # the whole name has at most 64 characters: that of a configuration set of SES
@@ -47,7 +48,12 @@ def check_url(url: str, *, poster: str, path: str, is_here: bool) -> None:
     schemes = {"https", "http"} if is_here else {"https"}
     if not _can_be_posted_to(url, schemes):
         raise InvalidUrlError(
-            f"{poster} posts over HTTPS only: write the URL as https://mail.acme.example{path}."
+            say(
+                "%(poster)s posts over HTTPS only: write the URL as"
+                " https://mail.acme.example%(path)s.",
+                poster=poster,
+                path=path,
+            )
         )
 
 

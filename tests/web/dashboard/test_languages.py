@@ -1,10 +1,16 @@
 """What services say is said in the language of the page."""
 
 import pytest
+from django.conf import LazySettings
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from postledger.accounts import provider_accounts, senders
 from postledger.accounts.models import User
 from postledger.contacts import lists
+from postledger.fakes.http.server import serving_in_thread
+from postledger.fakes.sendgrid.account import ApiKey
+from postledger.fakes.sendgrid.server import FakeSendGrid
+from postledger.fakes.sendgrid.service import API_KEY
 from tests import cast
 from tests.contacts import people
 from tests.web import uploads
@@ -55,6 +61,80 @@ def test_what_stopped_a_dry_run_is_kept_in_every_language(olga: Person) -> None:
     uploads.work()
 
     assert "Списка «news» нет, или он в архиве." in olga.read(f"imports/{number}/live/")
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"kind": "smtp", "host": "no host"}, "это не имя и не адрес сервера"),
+        ({"kind": "smtp", "host": "a.example", "port": "x"}, "укажите целое число"),
+        ({"kind": "smtp", "host": "a.example", "port": "70000"}, "укажите число не больше 65535"),
+        ({"kind": "ses", "region": "Ireland"}, "напишите, как AWS, например eu-west-1"),
+    ],
+)
+def test_a_wrong_setting_of_an_account_is_explained_in_russian(
+    olga: Person, fields: dict[str, str], sentence: str
+) -> None:
+    answer = olga.post("senders/connect/", **fields, tls="none", address="new@acme.example")
+
+    assert answer.status_code == 422
+    assert sentence in answer.content.decode()
+
+
+def test_a_server_that_is_not_there_is_named_in_russian(
+    olga: Person, settings: LazySettings
+) -> None:
+    settings.PRIVATE_HOSTS = frozenset({"127.0.0.1"})
+    fields = {"kind": "smtp", "host": "127.0.0.1", "port": "1", "tls": "none"}
+
+    answer = olga.post("senders/connect/", **fields, address="new@acme.example")
+
+    said = "Подключиться не удалось: CONNECT: там никто не принимает соединений."
+    assert f"{said} Исправьте и проверьте ещё раз. Или устраните причину" in answer.content.decode()
+
+
+def test_an_account_that_cannot_be_attached_is_refused_in_russian(olga: Person) -> None:
+    account_id = provider_accounts.ensure_sandbox(olga.workspace_id, actor="test")
+    provider_accounts.archive_account(olga.workspace_id, account_id=account_id, actor="test")
+
+    answer = olga.post("senders/connect/", kind="sandbox", address="new@acme.example")
+
+    assert "Аккаунт «sandbox» в архиве, и ни один отправитель" in answer.content.decode()
+
+
+def test_a_refused_integration_names_its_setting_in_russian(olga: Person) -> None:
+    answer = olga.post("settings/integrations/notion/", token="x", mailouts="no id")
+
+    wrong = "mailouts: это не id базы данных: укажите 32 шестнадцатеричные цифры"
+    assert f"настройках интеграции notion есть ошибки: {wrong}." in answer.content.decode()
+
+
+def test_a_test_of_a_sender_is_told_in_russian(olga: Person) -> None:
+    url = olga.url(f"attention/senders/{cast.sender().pk}/test/")
+    answer = olga.client.post(url, follow=True)
+
+    assert "отправителя нет аккаунта. Привяжите" in answer.content.decode()
+
+
+def test_what_a_provider_refuses_to_set_up_is_told_in_russian(
+    olga: Person, settings: LazySettings
+) -> None:
+    settings.PUBLIC_URL = "http://127.0.0.1:9"
+    with serving_in_thread(FakeSendGrid()) as sendgrid:
+        sendgrid.service.account.keys[API_KEY] = ApiKey(frozenset({"mail.send"}))
+        account_id = provider_accounts.create_account(
+            olga.workspace_id,
+            name="relay",
+            kind="sendgrid",
+            settings={"api_key": API_KEY, "endpoint": sendgrid.endpoint},
+            actor="test",
+        )
+        sender_id = senders.create_sender(
+            olga.workspace_id, address="new@acme.example", account_id=account_id, actor="test"
+        )
+        answer = olga.post(f"senders/{sender_id}/reports/")
+
+    assert "Ключ API не может изменять вебхуки событий." in answer.content.decode()
 
 
 def bring(who: Person, content: bytes) -> int:

@@ -10,6 +10,7 @@ from postledger.accounts import trail
 from postledger.accounts.models import FirstRunCode, Member, User, Workspace
 from postledger.accounts.people.roles import Role
 from postledger.lib.errors import ConflictError, ForbiddenError
+from postledger.lib.sentences import say
 from postledger.providers import addresses
 
 # Without letters and digits that look alike.
@@ -57,8 +58,10 @@ def check_code(code: str) -> None:
         raise _not_set_up()
     if stored is None or not hmac.compare_digest(bytes(stored), _hash(code)):
         raise FirstRunCodeError(
-            "This is not the code. postledger up prints it when it starts; if it scrolled away,"
-            " postledger first-run prints a new one."
+            say(
+                "This is not the code. postledger up prints it when it starts; if it scrolled"
+                " away, postledger first-run prints a new one."
+            )
         )
 
 
@@ -74,7 +77,7 @@ def create_owner(code: str, *, email: str, name: str, password: str) -> User:
         if workspace is None:
             raise _not_set_up()
         if not is_open():
-            raise FirstRunOverError("This installation has an owner: sign in instead.")
+            raise FirstRunOverError(say("This installation has an owner: sign in instead."))
         check_code(code)
         user = User(email=email.lower(), name=name)
         user.set_password(password)
@@ -110,7 +113,7 @@ def _add_owner(workspace: Workspace, user: User, email: str) -> None:
 
 
 def _not_set_up() -> NotSetUpError:
-    return NotSetUpError("This installation has no workspace yet. Run postledger setup first.")
+    return NotSetUpError(say("There is no workspace yet. Run postledger setup first."))
 
 
 def _hash(code: str) -> bytes:

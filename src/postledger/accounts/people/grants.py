@@ -7,6 +7,7 @@ from postledger.accounts.keys import Scope
 from postledger.accounts.people import roles
 from postledger.accounts.people.roles import Permission, Role
 from postledger.lib.errors import ForbiddenError
+from postledger.lib.sentences import say
 
 READING: Final = frozenset(scope for scope in Scope if scope.value.endswith(":read"))
 _SENDING = {
@@ -40,8 +41,11 @@ def check_scopes(scopes: Collection[str], *, granted: Collection[str]) -> None:
     missing = sorted(set(scopes) - set(granted))
     if missing:
         raise GrantRefusedError(
-            f"A key gets no scope that its creator lacks: {', '.join(missing)}."
-            " Leave these out, or use a key that has them."
+            say(
+                "A key gets no scope that its creator lacks: %(missing)s. Leave these out, or use"
+                " a key that has them.",
+                missing=", ".join(missing),
+            )
         )
 
 
@@ -49,8 +53,11 @@ def check_member(member_id: int | None, *, of_granter: int | None) -> None:
     """Refuses to leave the daily limit of a member by a key of another, or of none."""
     if of_granter is not None and member_id != of_granter:
         raise GrantRefusedError(
-            f"This key is of member {of_granter}, and so are the keys that it creates or rotates."
-            f" Give member_id {of_granter}, or use a key of no member."
+            say(
+                "This key is of member %(member_id)s, and so are the keys that it creates or"
+                " rotates. Give member_id %(member_id)s, or use a key of no member.",
+                member_id=str(of_granter),
+            )
         )
 
 
@@ -59,6 +66,10 @@ def check_role(role: Role, *, granted: Collection[str]) -> None:
     missing = sorted(scope for scope in scopes_of(role) if scope not in granted)
     if missing:
         raise GrantRefusedError(
-            f"The role {role.value} may do more than this key, which lacks {', '.join(missing)}."
-            " Choose another role, or use a key that has these scopes."
+            say(
+                "The role %(role)s may do more than this key, which lacks %(missing)s. Choose"
+                " another role, or use a key that has these scopes.",
+                role=role.value,
+                missing=", ".join(missing),
+            )
         )

@@ -12,6 +12,7 @@ from postledger.accounts.models import Member, User
 from postledger.accounts.people import members
 from postledger.accounts.people.roles import Role
 from postledger.lib.errors import ConflictError, NotFoundError
+from postledger.lib.sentences import say
 
 VALID_FOR = timedelta(days=7)
 _TOKEN_BYTES = 32
@@ -53,7 +54,9 @@ def invite_member(workspace_id: int, *, member_id: int, now: datetime, actor: st
     with transaction.atomic():
         member = members.lock_member(workspace_id, member_id)
         if member.user_id is not None:
-            raise AlreadyJoinedError(f"{member.email} has joined already; no invitation is needed.")
+            raise AlreadyJoinedError(
+                say("%(email)s has joined already; no invitation is needed.", email=member.email)
+            )
         Member.objects.filter(pk=member_id).update(
             invitation_hash=_hash(token), invited_until=valid_until
         )
@@ -78,7 +81,9 @@ def find_invitation(token: str, *, now: datetime) -> Invitation:
 
 def join_as_new_user(token: str, *, name: str, password: str, now: datetime) -> User:
     """Creates the person and their membership; the password was validated by the caller."""
-    exists = AlreadyJoinedError("Somebody with this address signs in already: sign in to join.")
+    exists = AlreadyJoinedError(
+        say("Somebody with this address signs in already: sign in to join.")
+    )
     with constraints.refusing(accounts_user_email_key=exists):
         member = _find_member(token, now, is_locked=True)
         user = User(email=member.email.lower(), name=name or member.name)
@@ -90,11 +95,11 @@ def join_as_new_user(token: str, *, name: str, password: str, now: datetime) -> 
 
 def join_as_user(token: str, *, user: User, now: datetime) -> None:
     """Joins with a user who signed in; only the person who was invited may."""
-    joined = AlreadyJoinedError("You are a member of this workspace already.")
+    joined = AlreadyJoinedError(say("You are a member of this workspace already."))
     with constraints.refusing(accounts_member_user_once=joined):
         member = _find_member(token, now, is_locked=True)
         if member.email.lower() != user.email:
-            raise InvitationUnknownError("This invitation is for another address.")
+            raise InvitationUnknownError(say("This invitation is for another address."))
         _take(member, user)
 
 
@@ -122,8 +127,11 @@ def _find_member(token: str, now: datetime, *, is_locked: bool = False) -> Membe
     member = (rows.select_for_update(of=("self",)) if is_locked else rows).first()
     if member is None:
         raise InvitationUnknownError(
-            "This invitation was used, replaced or withdrawn, or it is older than"
-            f" {VALID_FOR.days} days. Ask for a new one."
+            say(
+                "This invitation was used, replaced or withdrawn, or it is older than %(days)s"
+                " days. Ask for a new one.",
+                days=VALID_FOR.days,
+            )
         )
     return member
 

@@ -10,6 +10,7 @@ from postledger.accounts.models import Member, Workspace
 from postledger.accounts.people.roles import Role
 from postledger.accounts.queries import MemberUnknownError
 from postledger.lib.errors import ConflictError
+from postledger.lib.sentences import say
 from postledger.providers import addresses
 
 
@@ -26,7 +27,7 @@ def add_member(workspace_id: int, *, email: str, role: Role, name: str = "", act
     email = addresses.canonical(email)
     if name:
         constraints.check_name("a member", name)
-    exists = MemberExistsError(f"{email} is already a member of this workspace.")
+    exists = MemberExistsError(say("%(email)s is already a member of this workspace.", email=email))
     with constraints.refusing(accounts_member_once=exists):
         member = Member.objects.create(
             workspace_id=workspace_id, email=email, role=role.value, name=name
@@ -95,8 +96,10 @@ def _keep_an_owner(workspace_id: int, member_id: int) -> None:
     ).exclude(pk=member_id)
     if not others.exists():
         raise LastOwnerError(
-            "A workspace needs an owner who can sign in, and this is the last one:"
-            " make another member an owner first."
+            say(
+                "A workspace needs an owner who can sign in, and this is the last one: make"
+                " another member an owner first."
+            )
         )
 
 
@@ -104,7 +107,7 @@ def set_daily_limit(
     workspace_id: int, *, member_id: int, daily_limit: int | None, actor: str
 ) -> None:
     """Sets how many mails a day the runs of a member may send; None: no limit."""
-    limits.check_count(daily_limit, "a day")
+    limits.check_count(daily_limit, limits.DAY)
     members = Member.objects.filter(workspace_id=workspace_id, pk=member_id, removed_at=None)
     with transaction.atomic():
         if daily_limit is not None:
@@ -121,4 +124,9 @@ def set_daily_limit(
 
 
 def _unknown(member_id: int) -> MemberUnknownError:
-    return MemberUnknownError(f"This workspace has no member {member_id}: use one of its members.")
+    return MemberUnknownError(
+        say(
+            "This workspace has no member %(member_id)s: use one of its members.",
+            member_id=str(member_id),
+        )
+    )

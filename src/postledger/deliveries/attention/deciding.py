@@ -19,6 +19,7 @@ from postledger.deliveries.states import State
 from postledger.lib import wake
 from postledger.lib.errors import ConflictError, NotFoundError
 from postledger.lib.ids import DeliveryId
+from postledger.lib.sentences import say
 
 MOST = 1_000  # mails that one call decides
 CHUNK = 500  # mails of one transaction
@@ -109,7 +110,7 @@ def decide_one(action: Action, workspace_id: int, id_: DeliveryId, *, actor: str
     subject = f"delivery {DeliveryId(stream.id, seen.key.position).uuid()}"
     if not _apply(action, stream, [_seen(seen)], actor=actor, subject=subject):
         [reason] = _list_reasons(action, stream, [seen.key.position])
-        raise NotDecidedError(f"Nothing changed: {reason}.")
+        raise NotDecidedError(say("Nothing changed: %(reason)s.", reason=reason))
 
 
 def decide_mails(
@@ -164,7 +165,7 @@ def find_mails(workspace_id: int, ids: Sequence[DeliveryId]) -> list[SeenMail]:
     unknown = sorted(keys.keys() - tries.keys())
     if unknown:
         first = DeliveryId(unknown[0].stream_id, unknown[0].position).text()
-        raise MailUnknownError(f"There is no mail {first} in this workspace.")
+        raise MailUnknownError(say("There is no mail %(id)s in this workspace.", id=first))
     return [SeenMail(key, given or tries[key]) for key, given in keys.items()]
 
 
@@ -180,7 +181,9 @@ def _read_tries(workspace_id: int, keys: Mapping[MailKey, int]) -> Iterator[tupl
 def find_own_stream(workspace_id: int, stream_id: int) -> StreamFacts:
     stream = queries.find_stream(stream_id)
     if stream is None or stream.workspace_id != workspace_id:
-        raise StreamUnknownError(f"There is no stream {stream_id} in this workspace.")
+        raise StreamUnknownError(
+            say("There is no stream %(stream_id)s in this workspace.", stream_id=str(stream_id))
+        )
     return stream
 
 

@@ -13,6 +13,7 @@ from postledger.deliveries.entries import Body, StreamKind
 from postledger.deliveries.ledger import bodies, rotation, sql
 from postledger.lib import ids
 from postledger.lib.errors import ConflictError
+from postledger.lib.sentences import say
 
 _PRIORITIES = {StreamKind.TRANSACTIONAL: 0, StreamKind.TOPIC: 1, StreamKind.CAMPAIGN: 2}
 
@@ -100,6 +101,9 @@ def refusing_dropped_months(stream_id: int) -> Iterator[None]:
 
 def closed_error(stream_id: int) -> StreamClosedError:
     return StreamClosedError(
-        f"Stream {stream_id} takes no more mail: it was cancelled, its month was dropped, or it"
-        " does not exist. Open a new stream for what is still to be sent."
+        say(
+            "Stream %(stream_id)s takes no more mail: it was cancelled, its month was dropped, or"
+            " it does not exist. Open a new stream for what is still to be sent.",
+            stream_id=str(stream_id),
+        )
     )

@@ -8,6 +8,7 @@ from postledger.accounts import sealing
 from postledger.accounts.models import ProviderAccount
 from postledger.feedback import webhook_keys
 from postledger.feedback.report_setup.account import AccountSetup
+from postledger.lib.sentences import say
 from postledger.providers import set_up
 from postledger.providers.base import Finding
 from postledger.providers.http import reading
@@ -44,7 +45,9 @@ class SendGridReports(AccountSetup):
             if row.webhook_id:
                 yield self.unregister(row.public_key)
             else:
-                message = f"The key that was given with --key stays: {row.public_key}"
+                message = say(
+                    "The key that was given with --key stays: %(key)s", key=row.public_key
+                )
                 yield Step("key", StepState.LEFT, message)
 
     def register(self, public_key: str, webhook: WebhookState | None = None) -> Step:
@@ -59,27 +62,28 @@ class SendGridReports(AccountSetup):
         is_known = public_key.strip() in known
         state = StepState.PRESENT if is_known else StepState.DONE
         path = f"{PATH}/{self.account.pk}"
-        return Step("key", state, f"What this key signs is believed at {path}.")
+        return Step("key", state, say("What this key signs is believed at %(path)s.", path=path))
 
     def unregister(self, public_key: str) -> Step:
         is_removed = webhook_keys.remove_key(
             self.workspace.pk, self.account.pk, public_key=public_key, actor=self.actor
         )
         if is_removed:
-            message = (
+            message = say(
                 "What the key signs is no longer believed: a post that SendGrid still repeats is"
                 " refused, and its events are lost."
             )
             return Step("key", StepState.DONE, message)
-        return Step("key", StepState.ABSENT, "The account does not have this key.")
+        return Step("key", StepState.ABSENT, say("The account does not have this key."))
 
     def _name_former_keys(self, webhook: WebhookState) -> Iterator[Step]:
         """SendGrid may post for a day again what it signed with one."""
         for row in webhook_keys.list_keys(self.account.pk):
             if row.webhook_id == webhook.id and row.public_key != webhook.public_key:
-                message = (
+                message = say(
                     "A former key of the webhook is believed, too. After a day, remove it with"
-                    f" --remove-key {row.public_key}"
+                    " --remove-key %(key)s",
+                    key=row.public_key,
                 )
                 yield Step("key", StepState.LEFT, message)
 
@@ -95,7 +99,11 @@ class SendGridReports(AccountSetup):
         parts = urlsplit(base)
         if not parts.path.endswith(PATH) or parts.query or parts.fragment:
             raise InvalidUrlError(
-                f"Events are taken at {PATH}: write the URL as https://mail.acme.example{PATH}."
+                say(
+                    "Events are taken at %(path)s: write the URL as"
+                    " https://mail.acme.example%(path)s.",
+                    path=PATH,
+                )
             )
         return f"{base}/{self.account.pk}"
 

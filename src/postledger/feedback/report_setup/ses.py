@@ -7,6 +7,7 @@ from postledger.accounts import sealing
 from postledger.accounts.models import ProviderAccount
 from postledger.feedback import topics
 from postledger.feedback.report_setup.account import AccountSetup
+from postledger.lib.sentences import say
 from postledger.providers import set_up
 from postledger.providers.ses import event_removal, event_setup
 from postledger.providers.ses.event_setup import Clients
@@ -38,14 +39,21 @@ class SesReports(AccountSetup):
         )
         if not settings.configuration_set:
             self.change({"configuration_set": configuration_set})
-            message = f"Mail of the account is sent with {configuration_set}."
+            message = say("Mail of the account is sent with %(name)s.", name=configuration_set)
             yield Step("account", StepState.DONE, message)
 
     def listen(self, topic_arn: str, queue_url: str) -> Step:
         """Registers a topic that somebody else made."""
         self._register(topic_arn, queue_url)
-        way = "reads its queue" if queue_url else "takes what it posts to /ses-events"
-        return Step("topic", StepState.DONE, f"The account listens to {topic_arn} and {way}.")
+        message = (
+            say("The account listens to %(arn)s and reads its queue.", arn=topic_arn)
+            if queue_url
+            else say(
+                "The account listens to %(arn)s and takes what it posts to /ses-events.",
+                arn=topic_arn,
+            )
+        )
+        return Step("topic", StepState.DONE, message)
 
     def remove(self) -> Iterator[Step]:
         settings, listened = self._read_settings(), topics.list_topics(self.account.pk)
@@ -53,7 +61,8 @@ class SesReports(AccountSetup):
         is_set_idle = self._is_set_idle(settings)
         if settings.configuration_set == self.name:
             self.change({"configuration_set": None})
-            yield Step("account", StepState.DONE, f"Mail is no longer sent with {self.name}.")
+            message = say("Mail is no longer sent with %(name)s.", name=self.name)
+            yield Step("account", StepState.DONE, message)
         is_queue_left = False
         steps = event_removal.remove(
             Clients(settings),
@@ -73,8 +82,10 @@ class SesReports(AccountSetup):
     def _stop_listening(self, arn: str, *, is_own: bool) -> Step:
         topics.remove_topic(self.workspace.pk, self.account.pk, arn=arn, actor=self.actor)
         if is_own:
-            return Step("account", StepState.DONE, "It no longer listens to the topic.")
-        message = f"It no longer listens to {arn}, which is not of our making and stays."
+            return Step("account", StepState.DONE, say("It no longer listens to the topic."))
+        message = say(
+            "It no longer listens to %(arn)s, which is not of our making and stays.", arn=arn
+        )
         return Step("account", StepState.LEFT, message)
 
     def _register(self, topic_arn: str, queue_url: str) -> None:

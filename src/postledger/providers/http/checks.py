@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from postledger.lib.check_results import Level
+from postledger.lib.sentences import say
 from postledger.providers.base import Finding
 from postledger.providers.http.settings import Endpoint
 
@@ -36,12 +37,16 @@ async def collect(
 
 
 def _too_slow(words: Words, *, has_begun: bool) -> Finding:
-    within = f"within {SECONDS:.0f} s"
     if has_begun:
+        within = f"within {SECONDS:.0f} s"
         message = f"Not everything was checked: {words.service} did not say it {within}."
         return Finding("access", Level.WARNING, message, "Try again later.")
-    message = f"{words.service} did not answer {within}."
-    return Finding("access", Level.PROBLEM, message, "Or try again later.", words.place)
+    message = say(
+        "%(service)s did not answer within %(seconds)s s.",
+        service=words.service,
+        seconds=f"{SECONDS:.0f}",
+    )
+    return Finding("access", Level.PROBLEM, message, say("Or try again later."), words.place)
 
 
 def _on_this_machine(endpoint: Endpoint, words: Words) -> Finding:

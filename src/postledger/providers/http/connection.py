@@ -3,6 +3,7 @@
 import asyncio
 from typing import override
 
+from postledger.lib.sentences import say
 from postledger.providers import connection
 from postledger.providers.connection import ConnectionBrokenError
 from postledger.providers.http.messages import (
@@ -75,4 +76,4 @@ class Connection(connection.Connection):
         """The end of the bytes is also the end of an answer that names no length."""
         if self._parser.has_head and self._parser.answer is None:
             self.data_received(b"")
-        self._break(ConnectionBrokenError.CLOSED, "the service closed the connection")
+        self._break(ConnectionBrokenError.CLOSED, say("the service closed the connection"))

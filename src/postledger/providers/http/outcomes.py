@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
+from postledger.lib.sentences import Sentence, say
 from postledger.providers.base import (
     Category,
     Failure,
@@ -122,7 +123,7 @@ class CommonRows:
         code = self.timeout_code if is_timeout else NETWORK_ERROR
         category = Category.TIMEOUT if is_timeout else Category.TRANSIENT
         original_code = "RequestTimeout" if is_timeout else "NetworkingError"
-        detail = f"{broken.stage.name}: {broken.code}: {broken.detail}"
+        detail = str(describe_break(broken))
         if broken.stage is Stage.ANSWER:
             return InDoubt(detail, code=code, category=category, original_code=original_code)
         return TryLater(
@@ -132,6 +133,15 @@ class CommonRows:
             category=category,
             original_code=original_code,
         )
+
+
+def describe_break(broken: Break) -> Sentence:
+    return say(
+        "%(stage)s: %(code)s: %(detail)s",
+        stage=broken.stage.name,
+        code=broken.code,
+        detail=broken.detail,
+    )
 
 
 def _interrupted(broken: Break) -> Failure:

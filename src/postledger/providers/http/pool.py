@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from postledger.lib import crashpoints
 from postledger.lib.clock import Clock, boottime
 from postledger.lib.crashpoints import Point
-from postledger.providers.connection import ConnectionBrokenError, timeout_at
+from postledger.lib.sentences import say
+from postledger.providers.connection import (
+    ConnectionBrokenError,
+    explain_os_error,
+    timeout_at,
+)
 from postledger.providers.http.connection import Connection
 from postledger.providers.http.exchange import Break, Stage
 from postledger.providers.http.messages import MAX_BODY
@@ -107,11 +112,10 @@ class Pool:
             raise self._failed(connection, error.code, error.detail) from None
         except TimeoutError:
             code = ConnectionBrokenError.TIMEOUT
-            raise self._failed(connection, code, "no connection in time") from None
+            raise self._failed(connection, code, say("no connection in time")) from None
         except OSError as error:
             code = "tls" if isinstance(error, ssl.SSLError) else "connect"
-            detail = error.strerror or str(error) or type(error).__name__
-            raise self._failed(connection, code, detail) from None
+            raise self._failed(connection, code, explain_os_error(error)) from None
         except asyncio.CancelledError:
             connection.abort()
             raise

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from pydantic import BaseModel, ValidationError
 
+from postledger.lib.sentences import say
 from postledger.providers.http.exchange import Break
 from postledger.providers.http.messages import Answer
 
@@ -58,4 +59,4 @@ async def _read_once[State: BaseModel](
     try:
         return state.model_validate_json(answer.body)
     except ValidationError:
-        return Unread(Obstacle.UNREACHABLE, "the answer is not the expected document")
+        return Unread(Obstacle.UNREACHABLE, say("the answer is not the expected document"))

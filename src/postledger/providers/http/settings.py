@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, model_validator
 
+from postledger.lib.sentences import say
 from postledger.providers import public_addresses
 
 HTTPS_PORT = 443
@@ -64,7 +65,7 @@ class Timeouts(BaseModel):
     @model_validator(mode="after")
     def _leave_time_for_the_answer(self) -> Self:
         if not self.connect <= self.request < self.call:
-            raise ValueError("connect is at most request, and request is less than call")
+            raise ValueError(say("connect is at most request, and request is less than call"))
         return self
 
     @property

@@ -11,7 +11,9 @@ from typing import Protocol
 
 from pydantic import BaseModel, ValidationError
 
+from postledger.lib import sentences
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 from postledger.providers.http import reading
 from postledger.providers.http.exchange import Break
 from postledger.providers.http.messages import Answer
@@ -21,12 +23,12 @@ from postledger.providers.sendgrid.documents import SignatureState, WebhooksStat
 from postledger.providers.set_up import Step, StepState
 
 _CHANGED = frozenset({200, 201, 204})
-_PERMISSION = (
+_PERMISSION = say(
     "The API key may not change event webhooks. Give it Full Access, or the permissions"
     " user.webhooks.event.settings.create, .read, .update and .delete, in the console: Settings,"
     " API Keys, the key. Or make the webhook by hand, and name its key with --key."
 )
-_NONE_LEFT = (
+_NONE_LEFT = say(
     "If it has them, the plan may have no event webhook left: delete one that nobody uses, or"
     " choose a larger plan."
 )
@@ -65,10 +67,10 @@ async def prepare(api: WebhookApi, url: str, mark: Mark) -> tuple[WebhookState, 
     if own is None:
         document = {**_write_settings(url, is_enabled=False), "friendly_name": mark.name}
         own = await _change(api, "POST", documents.WEBHOOKS_PATH, document, WebhookState)
-        steps = [Step("webhook", StepState.DONE, "Created the event webhook.")]
+        steps = [Step("webhook", StepState.DONE, say("Created the event webhook."))]
     else:
-        steps = [Step("webhook", StepState.PRESENT, "SendGrid has an event webhook for us.")]
-    message = "SendGrid signs what it posts."
+        steps = [Step("webhook", StepState.PRESENT, say("SendGrid has an event webhook for us."))]
+    message = say("SendGrid signs what it posts.")
     if own.public_key:
         return own, [*steps, Step("signature", StepState.PRESENT, message)]
     path = f"{documents.WEBHOOKS_PATH}/signed/{own.id}"
@@ -80,7 +82,7 @@ async def prepare(api: WebhookApi, url: str, mark: Mark) -> tuple[WebhookState, 
 async def switch_on(api: WebhookApi, url: str, webhook: WebhookState) -> list[Step]:
     """Has the webhook post everything that we use to the URL. Raises SetUpError."""
     types = documents.name_types(documents.EVENT_TYPES)
-    message = f"SendGrid reports {types} to {url}."
+    message = say("SendGrid reports %(types)s to %(url)s.", types=types, url=url)
     if webhook.enabled and webhook.url == url and not webhook.missing_types:
         return [Step("events", StepState.PRESENT, message)]
     # What else somebody has it report stays.
@@ -99,8 +101,8 @@ async def remove(api: WebhookApi, mark: Mark) -> list[Step]:
         answer = await api.change("DELETE", path)
         _check(api, answer)
     if own:
-        return [Step("webhook", StepState.DONE, "Deleted the event webhook.")]
-    return [Step("webhook", StepState.ABSENT, "SendGrid has no event webhook of ours.")]
+        return [Step("webhook", StepState.DONE, say("Deleted the event webhook."))]
+    return [Step("webhook", StepState.ABSENT, say("SendGrid has no event webhook of ours."))]
 
 
 def _write_settings(url: str, *, is_enabled: bool) -> dict[str, object]:
@@ -128,8 +130,10 @@ async def _change[State: BaseModel](
         return state.model_validate_json(answer.body)
     except ValidationError:
         raise SetUpError(
-            "SendGrid did not answer with an event webhook: run this again, which goes on from"
-            " what is done."
+            say(
+                "SendGrid did not answer with an event webhook: run this again, which goes on from"
+                " what is done."
+            )
         ) from None
 
 
@@ -141,10 +145,13 @@ def _check(api: WebhookApi, answer: Answer | Break, *, is_new: bool = False) -> 
 
 def _explain(unread: Unread, *, is_new: bool = False) -> SetUpError:
     if is_new and unread.obstacle is Obstacle.DENIED:
-        return SetUpError(f"{_PERMISSION} {_NONE_LEFT}")
+        return SetUpError(sentences.join([_PERMISSION, _NONE_LEFT]))
     if unread.obstacle in {Obstacle.DENIED, Obstacle.CREDENTIALS}:
         return SetUpError(_PERMISSION)
     return SetUpError(
-        f"SendGrid did not do it: {unread.detail.removesuffix('.')}. Correct that, or wait,"
-        " and run this again: it goes on from what is done."
+        say(
+            "SendGrid did not do it: %(detail)s Correct that, or wait, and run this again: it goes"
+            " on from what is done.",
+            detail=sentences.end(unread.detail),
+        )
     )

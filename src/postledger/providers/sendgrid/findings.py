@@ -5,7 +5,9 @@ A remedy names domains and no address: it may be passed on.
 
 from collections.abc import Sequence
 
+from postledger.lib import sentences
 from postledger.lib.check_results import Level
+from postledger.lib.sentences import Sentence, say
 from postledger.providers.base import Finding
 from postledger.providers.http.reading import Obstacle, Unread
 from postledger.providers.sendgrid.documents import DomainState, SenderState
@@ -15,7 +17,6 @@ from postledger.providers.sendgrid.settings import Region, SendGridSettings
 _NEARLY_USED = 0.1
 _EXEMPT = "sender_verification_exempt"
 _KEYS = "in the console: Settings, API Keys, the key, Edit API Key"
-_AUTHENTICATE = "Authenticate the domain {}: Settings, Sender Authentication, in the console."
 # SendGrid's words for a key that is unknown, and for one that may not ask, are the same.
 _DENIED = frozenset({Obstacle.DENIED, Obstacle.CREDENTIALS, Obstacle.ABSENT})
 
@@ -25,16 +26,21 @@ def unread_key(unread: Unread, settings: SendGridSettings) -> Finding:
         return Finding(
             "access",
             Level.PROBLEM,
-            f"SendGrid refuses the API key: {_end(unread.detail)}",
-            "A new key comes from the console: Settings, API Keys, Create API Key. One of the EU"
-            " works only if the region of the account is eu, and no other key does then.",
+            say("SendGrid refuses the API key: %(detail)s", detail=sentences.end(unread.detail)),
+            say(
+                "A new key comes from the console: Settings, API Keys, Create API Key. One of the"
+                " EU works only if the region of the account is eu, and no other key does then."
+            ),
             secrets=("api_key",),
         )
     return Finding(
         "access",
         Level.PROBLEM,
-        f"SendGrid does not answer about the API key: {_end(unread.detail)}",
-        "Or allow connections to that endpoint.",
+        say(
+            "SendGrid does not answer about the API key: %(detail)s",
+            detail=sentences.end(unread.detail),
+        ),
+        say("Or allow connections to that endpoint."),
         ("endpoint",) if settings.endpoint else ("region",),
     )
 
@@ -46,8 +52,11 @@ def judge_key(*, may_send: bool, settings: SendGridSettings) -> Finding:
     return Finding(
         "access",
         Level.PROBLEM,
-        "The API key may not send mail.",
-        f"Give it Mail Send (mail.send) {_KEYS}.",
+        say("The API key may not send mail."),
+        say(
+            "Give it Mail Send (mail.send) in the console: Settings, API Keys, the key, Edit API"
+            " Key."
+        ),
     )
 
 
@@ -100,15 +109,16 @@ def judge_sender(
             f"{address} is a verified sender. Its mail is not signed for {name}, and may count as"
             " spam."
         )
-        return Finding("identity", Level.WARNING, message, _AUTHENTICATE.format(name))
+        return Finding("identity", Level.WARNING, message, _authenticate(name))
     if domain is not None:
         return _judge_domain(name, domain)
     if listed:
-        message = f"{address} is not verified, so SendGrid sends nothing from there."
-        remedy = "Follow the link in the mail that SendGrid sent to this address, or:"
-        return Finding(
-            "identity", Level.PROBLEM, message, f"{remedy}\n{_AUTHENTICATE.format(name)}"
+        message = say(
+            "%(address)s is not verified, so SendGrid sends nothing from there.", address=address
         )
+        remedy = say("Follow the link in the mail that SendGrid sent to this address, or:")
+        remedies = sentences.join([remedy, _authenticate(name)], between="\n")
+        return Finding("identity", Level.PROBLEM, message, remedies)
     return _judge_unknown(address, name, region, is_exempt=_EXEMPT in scopes)
 
 
@@ -117,7 +127,7 @@ def _unread_sender(address: str, unread: Unread) -> Finding:
     if unread.obstacle not in _DENIED:
         return unsaid("identity", thing, unread)
     message = f"The API key may not read {thing}, so it was not checked."
-    remedy = _AUTHENTICATE.format(address.rpartition("@")[2])
+    remedy = _authenticate(address.rpartition("@")[2])
     return Finding("identity", Level.WARNING, message, remedy)
 
 
@@ -128,33 +138,52 @@ def _judge_domain(name: str, domain: DomainState) -> Finding:
             f"SendGrid knows {domain.domain} as authenticated, and not {name}: it may refuse mail"
             " from there."
         )
-        return Finding("identity", Level.WARNING, message, _AUTHENTICATE.format(name))
+        return Finding("identity", Level.WARNING, message, _authenticate(name))
     records = [
         f"{record.host} {record.type.upper()} {record.data}"
         for record in domain.dns.values()
         if not record.valid and record.host
     ]
-    verify = "choose Verify in the console: Settings, Sender Authentication, the domain"
-    remedy = f"Publish these records in DNS, then {verify}:" if records else f"C{verify[1:]}."
-    return Finding(
-        "identity",
-        Level.PROBLEM,
-        f"{name} is not authenticated yet, so SendGrid sends nothing from there.",
-        "\n".join([remedy, *records]),
+    remedy = (
+        say(
+            "Publish these records in DNS, then choose Verify in the console: Settings, Sender"
+            " Authentication, the domain:"
+        )
+        if records
+        else say("Choose Verify in the console: Settings, Sender Authentication, the domain.")
     )
+    message = say(
+        "%(name)s is not authenticated yet, so SendGrid sends nothing from there.", name=name
+    )
+    remedies = sentences.join([remedy, *records], between="\n")
+    return Finding("identity", Level.PROBLEM, message, remedies)
 
 
 def _judge_unknown(address: str, name: str, region: Region, *, is_exempt: bool) -> Finding:
     """An account of the EU is a subuser, which does not see a domain that its parent lends."""
-    message = f"SendGrid shows neither {name} as authenticated nor {address} as verified"
     if is_exempt or region == "eu":
-        effect = ", and may refuse mail from there."
-        return Finding("identity", Level.WARNING, message + effect, _AUTHENTICATE.format(name))
+        message = (
+            f"SendGrid shows neither {name} as authenticated nor {address} as verified, and may"
+            " refuse mail from there."
+        )
+        return Finding("identity", Level.WARNING, message, _authenticate(name))
     return Finding(
         "identity",
         Level.PROBLEM,
-        f"{message}, so it sends nothing from there.",
-        _AUTHENTICATE.format(name),
+        say(
+            "SendGrid shows neither %(name)s as authenticated nor %(address)s as verified, so it"
+            " sends nothing from there.",
+            name=name,
+            address=address,
+        ),
+        _authenticate(name),
+    )
+
+
+def _authenticate(domain: str) -> Sentence:
+    return say(
+        "Authenticate the domain %(domain)s: Settings, Sender Authentication, in the console.",
+        domain=domain,
     )
 
 
@@ -164,9 +193,5 @@ def denied(subject: str, thing: str, scope: str) -> Finding:
 
 
 def unsaid(subject: str, thing: str, unread: Unread) -> Finding:
-    message = f"SendGrid did not say {thing}: {_end(unread.detail)}"
+    message = f"SendGrid did not say {thing}: {sentences.end(unread.detail)}"
     return Finding(subject, Level.WARNING, message, "Try again later.")
-
-
-def _end(detail: str) -> str:
-    return f"{detail.removesuffix('.')}."

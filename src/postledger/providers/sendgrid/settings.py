@@ -4,13 +4,14 @@ from typing import Final, Literal, override
 
 from pydantic import SecretStr, field_validator
 
+from postledger.lib.sentences import say
 from postledger.providers.http import settings as http_settings
 from postledger.providers.http.settings import HTTPS_PORT, Endpoint, HttpSettings
 
 type Region = Literal["global", "eu"]
 
 _HOSTS: Final = {"global": "api.sendgrid.com", "eu": "api.eu.sendgrid.com"}
-_ENDPOINT_FORM = (
+_ENDPOINT_FORM = say(
     "leave it out: only a stand-in for SendGrid on this machine has one, such as"
     " http://127.0.0.1:8580"
 )
@@ -27,7 +28,7 @@ class SendGridSettings(HttpSettings):
     def _check_key(cls, value: SecretStr) -> SecretStr:
         key = value.get_secret_value()
         if not key or not http_settings.can_be_key(key):
-            raise ValueError("a key has no spaces, line breaks or characters outside ASCII")
+            raise ValueError(say("a key has no spaces, line breaks or characters outside ASCII"))
         return value
 
     @field_validator("endpoint")

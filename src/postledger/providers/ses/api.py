@@ -26,7 +26,7 @@ class SesApi:
         try:
             await self._source.get()
         except NoCredentialsError as error:
-            raise FileNotFoundError(errno.ENOENT, str(error)) from None
+            raise FileNotFoundError(errno.ENOENT, error.args[0]) from None
 
     def close(self) -> None:
         self._source.close()

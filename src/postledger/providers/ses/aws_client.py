@@ -10,6 +10,7 @@ from botocore.loaders import create_loader
 from botocore.session import Session
 
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 from postledger.providers.ses.settings import SesSettings
 
 type Service = Literal["sesv2", "sns", "sqs"]
@@ -59,9 +60,12 @@ def _find_endpoint(settings: SesSettings, service: Service) -> str:
     if service == "sqs":
         if endpoint.is_here and not settings.sqs_endpoint:
             raise NoQueueServiceError(
-                f"The account talks to {endpoint.url} on this machine, and no stand-in for SQS is"
-                " named: give it with --set sqs_endpoint=http://127.0.0.1:5000, or have events"
-                " posted with --url."
+                say(
+                    "The account talks to %(url)s on this machine, and no stand-in for SQS is"
+                    " named: have events posted to a URL (--url), or give the account one with"
+                    " --set sqs_endpoint=http://127.0.0.1:5000.",
+                    url=endpoint.url,
+                )
             )
         return settings.sqs_endpoint
     if endpoint.is_here:
@@ -76,16 +80,27 @@ def explaining_errors() -> Iterator[None]:
         yield
     except ClientError as error:
         code, message = find_code(error), error.response["Error"].get("Message", "")
-        remedy = "Correct that, and run this again: what was done stays."
+        remedy = say("Correct that, and run this again: what was done stays.")
         if code in _DENIED:
-            remedy = "Give the keys the policy that postledger ses policy prints."
+            remedy = say(
+                "Give the keys the policy that the page of the sender's reports shows, and"
+                " postledger ses policy prints."
+            )
         raise AwsError(
-            f"AWS refuses {error.operation_name} ({code}): {message.removesuffix('.')}. {remedy}"
+            say(
+                "AWS refuses %(operation)s (%(code)s): %(message)s. %(remedy)s",
+                operation=error.operation_name,
+                code=code,
+                message=message.removesuffix("."),
+                remedy=remedy,
+            )
         ) from None
     except BotoCoreError as error:
         raise AwsError(
-            f"AWS was not reached: {str(error).removesuffix('.')}. Run this again: what was done"
-            " stays."
+            say(
+                "AWS was not reached: %(reason)s. Run this again: what was done stays.",
+                reason=str(error).removesuffix("."),
+            )
         ) from None
 
 

@@ -13,6 +13,7 @@ from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCr
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.session import Session
 
+from postledger.lib.sentences import say
 from postledger.providers.http import settings as http_settings
 from postledger.providers.ses.settings import SesSettings
 
@@ -86,7 +87,7 @@ class MachineCredentials:
         self._frozen: ReadOnlyCredentials | None = None
         self._fetching: asyncio.Task[None] | None = None
         self._retry_at = 0.0
-        self._trouble = "no AWS credentials were found on this machine"
+        self._trouble: str = say("no AWS credentials were found on this machine")
 
     async def get(self) -> ReadOnlyCredentials:
         if self._frozen is None or self._expire_within(None):
@@ -146,10 +147,11 @@ class MachineCredentials:
 def _name_trouble(error: Exception) -> str:
     """The words of botocore's own errors name places; those of others may quote what they read."""
     if isinstance(error, NoCredentialsError):
-        return str(error)
+        said: str = error.args[0]
+        return said
     is_own = isinstance(error, BotoCoreError | ClientError | OSError | RuntimeError)
     cause = f"{type(error).__name__}: {error}" if is_own else type(error).__name__
-    return f"AWS credentials could not be fetched: {cause}"
+    return say("AWS credentials could not be fetched: %(cause)s", cause=cause)
 
 
 def _refuse_damaged(credentials: ReadOnlyCredentials) -> None:
@@ -162,6 +164,9 @@ def _refuse_damaged(credentials: ReadOnlyCredentials) -> None:
     for name, text in parts.items():
         if not http_settings.can_be_key(text or ""):
             raise NoCredentialsError(
-                f"the {name} that this machine has for AWS contains a space, a line break or a"
-                " character outside ASCII: correct it where it is set"
+                say(
+                    "the %(name)s that this machine has for AWS contains a space, a line break or"
+                    " a character outside ASCII: correct it where it is set",
+                    name=name,
+                )
             )

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from botocore.exceptions import ClientError
 
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 from postledger.providers.ses import aws_client, event_documents
 from postledger.providers.ses.documents import EventDestinationsState, EventDestinationState
 from postledger.providers.ses.settings import SesSettings
@@ -108,19 +109,25 @@ def _refuse_tracking(
         tracked = event_documents.list_tracking_types([destination])
         if tracked and destination.name != name:
             raise TrackingError(
-                f"The event destination {destination.name} of the configuration set"
-                f" {configuration_set} reports {event_documents.name_types(tracked)}:"
-                " for that SES rewrites the links of every mail, those to unsubscribe included."
-                " Remove these events from it in the console, or name another set with"
-                " --configuration-set."
+                say(
+                    "The event destination %(destination)s of the configuration set %(name)s"
+                    " reports %(types)s: for that SES rewrites the links of every mail, those to"
+                    " unsubscribe included. Remove these events from it in the console, or name"
+                    " another set with --configuration-set.",
+                    destination=destination.name,
+                    name=configuration_set,
+                    types=event_documents.name_types(tracked),
+                )
             )
 
 
 def _ensure_set(ses: Any, name: str, *, is_present: bool) -> Step:
     if is_present:
-        return Step("config-set", StepState.PRESENT, f"The configuration set {name} exists.")
+        message = say("The configuration set %(name)s exists.", name=name)
+        return Step("config-set", StepState.PRESENT, message)
     ses.create_configuration_set(ConfigurationSetName=name)
-    return Step("config-set", StepState.DONE, f"Created the configuration set {name}.")
+    message = say("Created the configuration set %(name)s.", name=name)
+    return Step("config-set", StepState.DONE, message)
 
 
 def _ensure_topic(sns: Any, name: str, configuration_set: str) -> tuple[str, Step]:
@@ -131,7 +138,9 @@ def _ensure_topic(sns: Any, name: str, configuration_set: str) -> tuple[str, Ste
     changes = event_documents.find_changes(wanted, actual)
     for attribute, value in changes.items():
         sns.set_topic_attributes(TopicArn=topic_arn, AttributeName=attribute, AttributeValue=value)
-    message = f"Only SES publishes to the SNS topic, for {configuration_set} alone."
+    message = say(
+        "Only SES publishes to the SNS topic, for %(name)s alone.", name=configuration_set
+    )
     return topic_arn, Step("topic", _state(changes), message)
 
 
@@ -139,7 +148,7 @@ class _Queue:
     """The way by SQS, which keeps what comes while we are away."""
 
     protocol = "sqs"
-    message = "The topic sends to the queue."
+    message: str = say("The topic sends to the queue.")
 
     def __init__(self, sqs: Any, name: str) -> None:
         self._sqs = sqs
@@ -159,7 +168,7 @@ class _Queue:
         changes = event_documents.find_changes(wanted, actual)
         if changes:
             self._sqs.set_queue_attributes(QueueUrl=self.queue_url, Attributes=changes)
-        message = "Only the topic sends to the SQS queue, which keeps messages for 14 days."
+        message = say("Only the topic sends to the SQS queue, which keeps messages for 14 days.")
         yield Step("queue", _state(changes), message)
 
 
@@ -171,7 +180,7 @@ class _Url:
     def __init__(self, url: str) -> None:
         self.protocol = urlsplit(url).scheme
         self.endpoint = url
-        self.message = f"The topic posts to {url}."
+        self.message = say("The topic posts to %(url)s.", url=url)
 
     def prepare(self, _topic_arn: str) -> Iterator[Step]:
         yield from ()
@@ -204,7 +213,10 @@ def _waiting(subscriber: _Queue | _Url) -> Step:
     return Step(
         "subscription",
         StepState.WAITING,
-        f"SNS asks {subscriber.endpoint}, and this installation confirms; run this again to see.",
+        say(
+            "SNS asks %(url)s, and this installation confirms; run this again to see.",
+            url=subscriber.endpoint,
+        ),
     )
 
 
@@ -224,7 +236,8 @@ def _ensure_destination(
     ses: Any, name: str, configuration_set: str, topic_arn: str, own: EventDestinationState | None
 ) -> Step:
     wanted = event_documents.write_destination(topic_arn)
-    message = f"SES reports {event_documents.name_types(event_documents.EVENT_TYPES)}."
+    types = event_documents.name_types(event_documents.EVENT_TYPES)
+    message = say("SES reports %(types)s.", types=types)
     if own is not None and _is_as_wanted(own, wanted):
         return Step("destination", StepState.PRESENT, message)
     change = (

@@ -5,7 +5,9 @@ A remedy names domains and no address: it may be passed on.
 
 from collections.abc import Iterator
 
+from postledger.lib import sentences
 from postledger.lib.check_results import Level
+from postledger.lib.sentences import say
 from postledger.providers.base import Finding
 from postledger.providers.http.reading import Obstacle, Unread
 from postledger.providers.http.settings import Endpoint
@@ -30,9 +32,13 @@ _POLICY = "Give them the policy that postledger ses policy prints."
 
 
 def without_credentials(detail: str) -> Finding:
-    remedy = "Or give the machine credentials, and them the policy of postledger ses policy."
     return Finding(
-        "access", Level.PROBLEM, f"There are no keys: {detail}.", remedy, _KEYS, _SECRET_KEYS
+        "access",
+        Level.PROBLEM,
+        say("There are no keys: %(detail)s.", detail=detail),
+        say("Or give the machine credentials, and them the policy of postledger ses policy."),
+        _KEYS,
+        _SECRET_KEYS,
     )
 
 
@@ -41,24 +47,31 @@ def unread_account(unread: Unread, region: str, endpoint: Endpoint) -> Finding:
         return Finding(
             "access",
             Level.PROBLEM,
-            f"{endpoint.url} is not in {region}, the region of the account: {_end(unread.detail)}",
-            "The keys need no change.",
+            say(
+                "%(url)s is not in %(region)s, the region of the account: %(detail)s",
+                url=endpoint.url,
+                region=region,
+                detail=sentences.end(unread.detail),
+            ),
+            say("The keys need no change."),
             _ENDPOINT,
         )
     if unread.obstacle is Obstacle.CREDENTIALS:
         return Finding(
             "access",
             Level.PROBLEM,
-            f"SES refuses the keys: {_end(unread.detail)}",
-            "New keys come from IAM, under Users, Security credentials, Create access key.",
+            say("SES refuses the keys: %(detail)s", detail=sentences.end(unread.detail)),
+            say("New keys come from IAM, under Users, Security credentials, Create access key."),
             _KEYS,
             _SECRET_KEYS,
         )
     return Finding(
         "access",
         Level.PROBLEM,
-        f"SES does not answer about the account: {_end(unread.detail)}",
-        _name_scheme(endpoint) or "Or allow connections to that endpoint.",
+        say(
+            "SES does not answer about the account: %(detail)s", detail=sentences.end(unread.detail)
+        ),
+        _name_scheme(endpoint) or say("Or allow connections to that endpoint."),
         _ENDPOINT,
     )
 
@@ -67,7 +80,10 @@ def _name_scheme(endpoint: Endpoint) -> str:
     """A server on this machine rarely speaks TLS, and what it answers then says nothing."""
     if not (endpoint.is_here and endpoint.is_encrypted):
         return ""
-    return f"If the server there speaks plain HTTP, the endpoint is http://{endpoint.authority}."
+    return say(
+        "If the server there speaks plain HTTP, the endpoint is http://%(authority)s.",
+        authority=endpoint.authority,
+    )
 
 
 def judge_account(account: AccountState | Unread, region: str) -> Iterator[Finding]:
@@ -85,9 +101,14 @@ def _judge_sending(account: AccountState) -> Finding:
         return Finding(
             "sending",
             Level.PROBLEM,
-            f"Sending is paused for the account ({account.enforcement_status}).",
-            "See Account dashboard in the console: answer AWS's case, or resume with"
-            " aws sesv2 put-account-sending-attributes --sending-enabled.",
+            say(
+                "Sending is paused for the account (%(status)s).",
+                status=account.enforcement_status,
+            ),
+            say(
+                "See Account dashboard in the console: answer AWS's case, or resume with"
+                " aws sesv2 put-account-sending-attributes --sending-enabled."
+            ),
         )
     if account.enforcement_status != "HEALTHY":
         return Finding(
@@ -121,8 +142,12 @@ def _judge_production_access(is_enabled: bool, region: str) -> Finding:  # noqa:
     return Finding(
         "production",
         Level.PROBLEM,
-        "The account has no production access: SES sends to verified addresses only.",
-        f"Request it in the console in {region}: Account dashboard, Request production access.",
+        say("The account has no production access: SES sends to verified addresses only."),
+        say(
+            "Request it in the console in %(region)s: Account dashboard, Request production"
+            " access.",
+            region=region,
+        ),
     )
 
 
@@ -152,17 +177,31 @@ def _judge_missing_identity(name: str, unread: Unread, region: str) -> Finding:
     return Finding(
         "identity",
         Level.PROBLEM,
-        f"SES in {region} has no identity {name}, so it sends nothing from there.",
-        "Create it in the console under Identities, or with aws sesv2 create-email-identity"
-        f" --region {region} --email-identity {domain}.",
+        say(
+            "SES in %(region)s has no identity %(name)s, so it sends nothing from there.",
+            region=region,
+            name=name,
+        ),
+        say(
+            "Create it in the console under Identities, or with aws sesv2 create-email-identity"
+            " --region %(region)s --email-identity %(domain)s.",
+            region=region,
+            domain=domain,
+        ),
     )
 
 
 def _judge_unverified(name: str, identity: IdentityState) -> Finding:
     status = identity.verification_status or "PENDING"
-    message = f"{name} is not verified ({status}), so SES sends nothing from there."
+    message = say(
+        "%(name)s is not verified (%(status)s), so SES sends nothing from there.",
+        name=name,
+        status=status,
+    )
     if "@" in name:
-        remedy = "Follow the link in the mail that AWS sent to this address, or verify its domain."
+        remedy: str = say(
+            "Follow the link in the mail that AWS sent to this address, or verify its domain."
+        )
     else:
         remedy = _publish_dkim(name, identity.dkim_attributes)
     return Finding("identity", Level.PROBLEM, message, remedy)
@@ -191,9 +230,11 @@ def _publish_dkim(domain: str, dkim: Dkim) -> str:
     keys = dns_records.list_keys(domain, dkim)
     if dkim.signing_attributes_origin == "EXTERNAL":
         names = ", ".join(key.name for key in keys)
-        return f"Publish your public key in DNS as the TXT record of {names or domain}."
+        return say(
+            "Publish your public key in DNS as the TXT record of %(names)s.", names=names or domain
+        )
     if not keys:
-        return "Begin with DKIM in the console: Identities, the identity, DKIM, Edit."
+        return say("Begin with DKIM in the console: Identities, the identity, DKIM, Edit.")
     return _publish([f"{key.name} {key.type} {key.value}" for key in keys])
 
 
@@ -205,7 +246,7 @@ def _judge_mail_from(name: str, mail_from: MailFrom, region: str) -> Finding:
     if status == SUCCESS:
         return Finding("mail-from", Level.OK, f"{domain} is the MAIL FROM domain of {name}.")
     is_refused = mail_from.behavior_on_mx_failure == "REJECT_MESSAGE"
-    effect = "SES refuses its mail" if is_refused else "amazonses.com stands in for it"
+    effect = say("SES refuses its mail") if is_refused else say("amazonses.com stands in for it")
     records = [
         f"{domain} MX 10 feedback-smtp.{region}.amazonses.com",
         f'{domain} TXT "v=spf1 include:amazonses.com ~all"',
@@ -213,14 +254,19 @@ def _judge_mail_from(name: str, mail_from: MailFrom, region: str) -> Finding:
     return Finding(
         "mail-from",
         Level.PROBLEM if is_refused else Level.WARNING,
-        f"The MAIL FROM domain {domain} is not in order ({status}): {effect}.",
+        say(
+            "The MAIL FROM domain %(domain)s is not in order (%(status)s): %(effect)s.",
+            domain=domain,
+            status=status,
+            effect=effect,
+        ),
         _publish(records),
     )
 
 
 def _publish(records: list[str]) -> str:
-    sentence = "Publish these records in DNS, and run this again when they are seen:"
-    return "\n".join([sentence, *records])
+    sentence = say("Publish these records in DNS, and run this again when they are seen:")
+    return sentences.join([sentence, *records], between="\n")
 
 
 def judge_configuration_set(name: str, state: ConfigurationSetState | Unread) -> Finding:
@@ -230,8 +276,8 @@ def judge_configuration_set(name: str, state: ConfigurationSetState | Unread) ->
         return Finding(
             "config-set",
             Level.PROBLEM,
-            f"Sending is switched off for the configuration set {name}.",
-            "Switch it on in the console: Configuration sets, the set, Sending status.",
+            say("Sending is switched off for the configuration set %(name)s.", name=name),
+            say("Switch it on in the console: Configuration sets, the set, Sending status."),
         )
     if state.obstacle is Obstacle.DENIED:
         return denied("config-set", f"the configuration set {name}")
@@ -240,8 +286,8 @@ def judge_configuration_set(name: str, state: ConfigurationSetState | Unread) ->
     return Finding(
         "config-set",
         Level.PROBLEM,
-        f"There is no configuration set {name}, so SES refuses all mail.",
-        "Or create it in the console under Configuration sets.",
+        say("There is no configuration set %(name)s, so SES refuses all mail.", name=name),
+        say("Or create it in the console under Configuration sets."),
         ("configuration_set",),
     )
 
@@ -262,9 +308,5 @@ def denied(subject: str, thing: str) -> Finding:
 
 
 def unsaid(subject: str, thing: str, unread: Unread) -> Finding:
-    message = f"SES did not say what {thing} is like: {_end(unread.detail)}"
+    message = f"SES did not say what {thing} is like: {sentences.end(unread.detail)}"
     return Finding(subject, Level.WARNING, message, "Try again later.")
-
-
-def _end(detail: str) -> str:
-    return f"{detail.removesuffix('.')}."

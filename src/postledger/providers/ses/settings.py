@@ -5,10 +5,11 @@ from typing import Annotated, Self, override
 
 from pydantic import AfterValidator, SecretStr, field_validator, model_validator
 
+from postledger.lib.sentences import say
 from postledger.providers.http import settings as http_settings
 from postledger.providers.http.settings import HTTPS_PORT, Endpoint, HttpSettings
 
-_ENDPOINT_FORM = (
+_ENDPOINT_FORM = say(
     "write it as https://email.eu-west-1.amazonaws.com, or http://127.0.0.1:8579 on this machine"
 )
 _OWN_HOST = re.compile(
@@ -26,20 +27,23 @@ _IDENTITY_ARN = re.compile(r"arn:aws[a-z-]*:ses:[a-z0-9-]+:[0-9]{12}:identity/[!
 
 def _check_region(text: str) -> str:
     if not _REGION.fullmatch(text):
-        raise ValueError("write it as AWS does, such as eu-west-1")
+        raise ValueError(say("write it as AWS does, such as eu-west-1"))
     return text
 
 
 def _check_configuration_set(text: str) -> str:
     if not _CONFIGURATION_SET.fullmatch(text):
-        raise ValueError("use up to 64 letters, digits, hyphens and underscores, such as main")
+        raise ValueError(say("use up to 64 letters, digits, hyphens and underscores, such as main"))
     return text
 
 
 def _check_arn(text: str) -> str:
     if text and not _IDENTITY_ARN.fullmatch(text):
         raise ValueError(
-            "write it as AWS does, such as arn:aws:ses:eu-west-1:123456789012:identity/acme.example"
+            say(
+                "write it as AWS does, such as"
+                " arn:aws:ses:eu-west-1:123456789012:identity/acme.example"
+            )
         )
     return text
 
@@ -71,7 +75,7 @@ class SesSettings(HttpSettings):
     @classmethod
     def _read_sqs_endpoint(cls, value: str) -> str:
         if value and not parse_endpoint(value).is_here:
-            raise ValueError("leave it out: only a stand-in for SQS on this machine has one")
+            raise ValueError(say("leave it out: only a stand-in for SQS on this machine has one"))
         return value
 
     @model_validator(mode="after")
@@ -79,8 +83,10 @@ class SesSettings(HttpSettings):
         own = _OWN_HOST.fullmatch(self.actual_endpoint.host)
         if own and own["region"] != self.region:
             raise ValueError(
-                "endpoint is that of another region: correct one of the two, or remove the"
-                " endpoint, because the region has one"
+                say(
+                    "endpoint is that of another region: correct one of the two, or remove the"
+                    " endpoint, because the region has one"
+                )
             )
         return self
 
@@ -89,16 +95,19 @@ class SesSettings(HttpSettings):
         secret = self.secret_access_key.get_secret_value()
         token = self.session_token.get_secret_value()
         if bool(self.access_key_id) != bool(secret):
-            raise ValueError("give both access_key_id and secret_access_key, or neither")
+            raise ValueError(say("give both access_key_id and secret_access_key, or neither"))
         if token and not secret:
-            raise ValueError("session_token belongs to access_key_id and secret_access_key")
+            raise ValueError(say("session_token belongs to access_key_id and secret_access_key"))
         if token and self.access_key_id.startswith(_LONG_TERM):
             raise ValueError(
-                f"session_token belongs to temporary keys, and an access_key_id with {_LONG_TERM}"
-                " is not temporary: remove the token with --unset session_token"
+                say(
+                    "session_token belongs to temporary keys, and an access_key_id with %(start)s"
+                    " is not temporary: remove the token with --unset session_token",
+                    start=_LONG_TERM,
+                )
             )
         if not all(map(http_settings.can_be_key, (self.access_key_id, secret, token))):
-            raise ValueError("keys have no spaces, line breaks or characters outside ASCII")
+            raise ValueError(say("keys have no spaces, line breaks or characters outside ASCII"))
         return self
 
     @property
@@ -118,8 +127,10 @@ def parse_endpoint(text: str) -> Endpoint:
     is_usual = endpoint.is_encrypted and endpoint.port == HTTPS_PORT
     if not (endpoint.is_here or (is_usual and _OWN_HOST.fullmatch(endpoint.host))):
         raise ValueError(
-            "mail and credentials go to AWS only: use an endpoint of SES, such as"
-            " https://email.eu-west-1.amazonaws.com, or one of this machine, such as"
-            " http://127.0.0.1:8579"
+            say(
+                "mail and credentials go to AWS only: use an endpoint of SES, such as"
+                " https://email.eu-west-1.amazonaws.com, or one of this machine, such as"
+                " http://127.0.0.1:8579"
+            )
         )
     return endpoint

@@ -6,6 +6,7 @@ from contextlib import aclosing
 
 from postledger.lib.check_results import Level
 from postledger.lib.clock import Clock, Deadline, boottime
+from postledger.lib.sentences import say
 from postledger.providers import windows
 from postledger.providers.base import (
     Failure,
@@ -40,7 +41,7 @@ async def check(settings: Mapping[str, object], _senders: Sequence[str]) -> Sequ
     try:
         session = await pool.open_session(asyncio.get_running_loop().time() + CHECK_SECONDS)
     except NoSessionError as error:
-        return (_explain(error.outcome),)
+        return (_explain(error.outcome, error.reason),)
     await session.quit()
     return ()
 
@@ -50,18 +51,18 @@ async def read_records(settings: Mapping[str, object], address: str) -> SenderRe
     return dns_records.list_records(SmtpSettings.model_validate(settings), address)
 
 
-def _explain(outcome: Failure) -> Finding:
-    detail, wrong = outcome.detail, _SERVER
+def _explain(outcome: Failure, reason: str) -> Finding:
+    wrong = _SERVER
     wrong_secrets: tuple[str, ...] = ()
     if isinstance(outcome, NotSent):
-        detail = f"no answer within {CHECK_SECONDS:.0f} s"
-    elif isinstance(outcome, SenderBlocked) and detail.startswith(Stage.AUTH.name):
+        reason = say("no answer within %(seconds)s s", seconds=f"{CHECK_SECONDS:.0f}")
+    elif isinstance(outcome, SenderBlocked) and outcome.detail.startswith(Stage.AUTH.name):
         wrong, wrong_secrets = ("username",), ("password",)
     return Finding(
         "login",
         Level.PROBLEM,
-        f"It cannot be used: {detail}.",
-        "Or remove the cause at the provider.",
+        say("It cannot be used: %(reason)s.", reason=reason),
+        say("Or remove the cause at the provider."),
         wrong,
         wrong_secrets,
     )

@@ -9,9 +9,14 @@ from typing import NoReturn
 
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
+from postledger.lib.sentences import Sentence, say
 from postledger.providers import public_addresses
 from postledger.providers.base import Failure, NotSent, SenderBlocked, TryLater
-from postledger.providers.connection import ConnectionBrokenError, timeout_at
+from postledger.providers.connection import (
+    ConnectionBrokenError,
+    explain_os_error,
+    timeout_at,
+)
 from postledger.providers.public_addresses import ForbiddenAddressError
 from postledger.providers.smtp import connection, outcomes
 from postledger.providers.smtp.connection import Connection
@@ -23,13 +28,16 @@ _CONTINUE = 3
 
 
 class NoSessionError(Exception):
-    """No session could be opened; `outcome` is that of the message it was for."""
+    """No session could be opened; `outcome` is that of the message it was for, and `reason` says
+    why to a person who tests the connection.
+    """
 
-    def __init__(self, outcome: Failure) -> None:
+    def __init__(self, outcome: Failure, reason: str = "") -> None:
         super().__init__(outcome)
         if isinstance(outcome, TryLater):
             outcome = replace(outcome, is_outage=True)
         self.outcome = outcome
+        self.reason = reason or outcome.detail
 
 
 class Session:
@@ -57,13 +65,14 @@ class Session:
         except ConnectionBrokenError as error:
             raise self._failed(error.code, error.detail, until) from None
         except ssl.SSLCertVerificationError as error:
-            self._block("tls_certificate", error.verify_message)
+            reason = say("the certificate is not trusted: %(reason)s", reason=error.verify_message)
+            self._block("tls_certificate", reason)
         except TimeoutError:
-            raise self._failed(ConnectionBrokenError.TIMEOUT, "no answer in time", until) from None
+            code, detail = ConnectionBrokenError.TIMEOUT, say("no answer in time")
+            raise self._failed(code, detail, until) from None
         except OSError as error:
             code = "tls" if isinstance(error, ssl.SSLError) else "connect"
-            detail = error.strerror or str(error) or type(error).__name__
-            raise self._failed(code, detail, until) from None
+            raise self._failed(code, explain_os_error(error), until) from None
         except asyncio.CancelledError:
             self.give_up()
             raise
@@ -72,7 +81,10 @@ class Session:
         self.give_up()
         if code == ConnectionBrokenError.TIMEOUT and self.loop.time() >= until:
             return NoSessionError(NotSent(f"the deadline came at {self.stage.name}"))
-        return NoSessionError(outcomes.broken(self.stage, code, detail))
+        return NoSessionError(outcomes.broken(self.stage, code, detail), self._describe(detail))
+
+    def _describe(self, detail: str) -> Sentence:
+        return say("%(stage)s: %(detail)s", stage=self.stage.name, detail=detail)
 
     def limit(self, seconds: float) -> float:
         return self.loop.time() + seconds
@@ -117,8 +129,10 @@ class Session:
         except ForbiddenAddressError:
             self._block(
                 "host_inside",
-                "the server is inside a network or on this machine, where only the operator of the"
-                " installation sends mail",
+                say(
+                    "the server is inside a network or on this machine, where only the operator of"
+                    " the installation sends mail"
+                ),
             )
 
     async def _connect_to_one(self, hosts: Sequence[str]) -> None:
@@ -150,11 +164,12 @@ class Session:
     async def _start_tls(self, until: float) -> None:
         self.stage = Stage.STARTTLS
         if not self.features.starttls:
-            self._block("tls_missing", "the server does not offer STARTTLS")
+            self._block("tls_missing", say("the server does not offer STARTTLS"))
         self._need(await self.command(b"STARTTLS", until))
         if not self.connection.is_quiet:
             # Sent in the clear, it would be read as if it had come encrypted.
-            self._block("tls_injection", "the server sent data between its consent and TLS")
+            reason = say("the server sent data between its consent and TLS")
+            self._block("tls_injection", reason)
         async with timeout_at(min(until, self.limit(self._settings.timeouts.connect))):
             await self._encrypt()
 
@@ -175,7 +190,7 @@ class Session:
             self._need(await self.command(b64encode(username), until), _CONTINUE)
             self._need(await self.command(b64encode(password), until))
         else:
-            self._block("auth_missing", "the server offers neither PLAIN nor LOGIN")
+            self._block("auth_missing", say("the server offers neither PLAIN nor LOGIN"))
 
     def _need(self, reply: Reply, first_digit: int = 2) -> None:
         if reply.is_refusal:
@@ -185,4 +200,5 @@ class Session:
 
     def _block(self, code: str, detail: str) -> NoReturn:
         self.give_up()
-        raise NoSessionError(SenderBlocked(code, f"{self.stage.name}: {detail}", is_account=True))
+        said = self._describe(detail)
+        raise NoSessionError(SenderBlocked(code, str(said), is_account=True), said)

@@ -18,6 +18,8 @@ from pydantic import (
     model_validator,
 )
 
+from postledger.lib.sentences import say
+
 _WORD = re.compile(r"[A-Za-z0-9.:_-]{1,253}|\[[A-Za-z0-9.:]{1,100}\]")
 
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
@@ -41,7 +43,7 @@ def _check_host(value: str) -> str:
     else:
         is_name = _WORD.fullmatch(value) is not None
     if not is_name:
-        raise ValueError("is not the name or the address of a host")
+        raise ValueError(say("is not the name or the address of a host"))
     return value
 
 
@@ -52,7 +54,9 @@ def _own_name() -> str:
 
 def _check_selector(value: str) -> str:
     if value and not _SELECTOR.fullmatch(value):
-        raise ValueError("is no selector: use letters, digits, hyphens and dots, such as mail2026")
+        raise ValueError(
+            say("is no selector: use letters, digits, hyphens and dots, such as mail2026")
+        )
     return value
 
 
@@ -97,9 +101,9 @@ class SmtpSettings(BaseModel):
     @model_validator(mode="after")
     def _keep_the_password_secret(self) -> Self:
         if "\0" in self.username + self.password.get_secret_value():
-            raise ValueError("username and password must not contain NUL")
+            raise ValueError(say("username and password must not contain NUL"))
         if self.username and self.tls is Tls.NONE and not _is_loopback(self.host):
-            raise ValueError("a password is not sent in the open: choose starttls or implicit")
+            raise ValueError(say("a password is not sent in the open: choose starttls or implicit"))
         return self
 
 

@@ -15,10 +15,12 @@ from postledger.accounts.provider_accounts import Settings
 from postledger.accounts.queries import SenderArchivedError
 from postledger.deliveries import sender_setup
 from postledger.deliveries.sender_setup import SenderConnectedError
+from postledger.lib.errors import RefusedError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.first_steps import provider_form
 from postledger.web.dashboard.first_steps.provider_form import ProviderForm
 from postledger.web.shared import throttle
+from postledger.web.shared.sentences import translate
 from postledger.web.shared.throttle import RateExceededError
 
 
@@ -112,6 +114,8 @@ def _store(form: ProviderForm, visitor: Visitor, given: Settings) -> bool:
         form.add_error("address", text)
     except SenderArchivedError:
         form.add_error("address", _("This sender is archived. Choose another address."))
+    except RefusedError as refused:
+        form.add_error(None, translate(refused))
     return not form.errors
 
 

@@ -8,12 +8,13 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from postledger.accounts import provider_accounts
+from postledger.accounts import setting_errors
 from postledger.accounts.provider_accounts import Settings
 from postledger.lib.check_results import Level
 from postledger.providers import registry
 from postledger.providers.base import Finding
 from postledger.web.dashboard.forms import AddressField, PageForm
+from postledger.web.shared.sentences import translate
 
 # The fields of each kind; they are named as its settings are, except for those below.
 FIELDS: Final[Mapping[str, Sequence[str]]] = {
@@ -146,8 +147,9 @@ class ProviderForm(PageForm):
             self.add_error(required, _("Fill this in."))
         elif not self.errors:
             module, settings = registry.load_module(kind), self.read_settings()
-            for error in provider_accounts.find_setting_errors(lambda: module.build(settings)):
-                self.add_error(error.name if error.name in self.fields else None, error.message)
+            for error in setting_errors.find_setting_errors(lambda: module.build(settings)):
+                field = error.name if error.name in self.fields else None
+                self.add_error(field, translate(error.message))
         return super().clean()
 
     def check_provider(self, settings: Settings) -> Sequence[Finding]:
@@ -161,7 +163,7 @@ class ProviderForm(PageForm):
         """Puts each problem beside the field that a person has to change."""
         for finding in problems:
             field = _find_field(finding, FIELDS[self.cleaned_data["kind"]])
-            parts = [finding.message, finding.remedy]
+            parts = [translate(finding.message), translate(finding.remedy)]
             if is_setting(finding):
                 parts.insert(1, _("Correct it and check again."))
             self.add_error(field, " ".join(filter(None, parts)))

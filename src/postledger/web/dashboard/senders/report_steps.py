@@ -11,6 +11,7 @@ from postledger.accounts.models import ProviderAccount, Workspace
 from postledger.lib.errors import RefusedError
 from postledger.providers import set_up
 from postledger.providers.set_up import StepState
+from postledger.web.shared.sentences import translate
 
 SES, SENDGRID = "ses", "sendgrid"
 # Where this installation takes what they post.
@@ -62,7 +63,7 @@ _WORDS: Mapping[Outcome, tuple[Promise, str, str]] = {  # and the state and glyp
 class ShownStep:
     subject: str
     outcome: Outcome
-    message: str = ""  # in English, as the command says it
+    message: str = ""
 
     @property
     def title(self) -> Promise:
@@ -90,13 +91,13 @@ def set_up_reports(
     try:
         for step in _create(workspace, account, url, actor):
             outcome = _OUTCOMES[step.state]
-            shown.append(ShownStep(step.subject, outcome, step.message))
+            shown.append(ShownStep(step.subject, outcome, translate(step.message)))
     except RefusedError as error:
         done = {step.subject for step in shown}
         planned = _list_subjects(account.kind, has_queue=not url)
         missing = [subject for subject in planned if subject not in done]
         failed, *later = missing or [shown[-1].subject]
-        shown.append(ShownStep(failed, Outcome.FAILED, str(error)))
+        shown.append(ShownStep(failed, Outcome.FAILED, translate(error)))
         shown += [ShownStep(subject, Outcome.TO_DO) for subject in later]
     return shown
 

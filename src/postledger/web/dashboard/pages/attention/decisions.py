@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from itertools import chain
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
@@ -17,6 +18,7 @@ from postledger.deliveries.attention import dead_letters, deciding, doubts, hold
 from postledger.deliveries.attention.dead_letters import Cause
 from postledger.deliveries.attention.deciding import Decided
 from postledger.deliveries.entries import AttemptOutcome, Decision
+from postledger.lib import sentences
 from postledger.lib.check_results import Level
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.lib.ids import DeliveryId
@@ -101,8 +103,8 @@ def test_sender(request: HttpRequest, visitor: Visitor, sender_id: int) -> HttpR
         findings = sender_checks.check_sender(visitor.workspace.pk, sender_id)
         problems = [finding for finding in findings if finding.level is Level.PROBLEM]
         if problems:
-            told = " ".join(f"{finding.message} {finding.remedy}" for finding in problems)
-            raise _SenderFailsError(told)
+            told = ((finding.message, finding.remedy) for finding in problems)
+            raise _SenderFailsError(sentences.join(chain.from_iterable(told)))
         return _("The provider would take its mail. You can release it.")
 
     return _answer(request, visitor, test, sender_id=sender_id)
