@@ -33,6 +33,7 @@ type Attempt = Callable[[Caller, str], Reply]
 CAMPAIGNS: dict[str, Attempt] = {
     "getCampaign": lambda who, id_: who.get(f"/v1/campaigns/{id_}"),
     "changeCampaign": lambda who, id_: who.ask("PATCH", f"/v1/campaigns/{id_}", {"name": "a"}),
+    "deleteCampaign": lambda who, id_: who.ask("DELETE", f"/v1/campaigns/{id_}"),
     "previewCampaign": lambda who, id_: who.post(f"/v1/campaigns/{id_}/preview", {}),
     "testCampaign": lambda who, id_: who.post(
         f"/v1/campaigns/{id_}/test", {"addresses": ["a@example.com"]}

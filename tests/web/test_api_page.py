@@ -193,6 +193,7 @@ def test_every_example_works_in_the_order_of_the_page(
             really["/contacts/43"] = f"/contacts/{other['id']}"
         elif shown.path.endswith("/v1/campaigns") and shown.method == "POST":
             really["/campaigns/7"] = f"/campaigns/{reply.body['id']}"
+            really["/campaigns/1207"] = f"/campaigns/{newsroom.make_campaign(alice, tag='draft')}"
             alice.post("/v1/contacts", {"address": "dave@example.com"})
             alice.post("/v1/articles", {"key": "june-news", "title": "News of June"})
             words = {"title": "June", "body_md": "Summer.", "is_published": True}

@@ -143,6 +143,20 @@ def test_a_change_leaves_what_it_does_not_name(alice: Caller) -> None:
     assert same == other
 
 
+def test_a_draft_is_deleted_and_a_launched_campaign_is_not(alice: Caller) -> None:
+    draft, launched = newsroom.make_campaign(alice), newsroom.make_campaign(alice, tag="sent")
+    newsroom.launched(alice, launched)
+
+    deleted = alice.ask("DELETE", f"/v1/campaigns/{draft}")
+    refused = alice.ask("DELETE", f"/v1/campaigns/{launched}")
+
+    assert deleted.status == 204
+    assert alice.get(f"/v1/campaigns/{draft}").status == 404
+    assert alice.ask("DELETE", f"/v1/campaigns/{draft}").status == 404
+    assert (refused.status, refused.body["code"]) == (409, "campaign_already_launched")
+    assert alice.get(f"/v1/campaigns/{launched}").status == 200
+
+
 @pytest.mark.parametrize(
     ("change", "code"),
     [

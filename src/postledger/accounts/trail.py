@@ -27,6 +27,7 @@ type Action = Literal[
     "branding.changed",
     "campaign.created",
     "campaign.changed",
+    "campaign.deleted",
     "campaign.launched",
     "campaign.tested",
     "campaign.paused",

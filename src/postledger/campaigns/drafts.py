@@ -31,6 +31,7 @@ from postledger.deliveries import queries
 from postledger.lib import values
 from postledger.lib.errors import ConflictError, RefusedError
 from postledger.lib.ids import LAST_ID
+from postledger.lib.sentences import say
 from postledger.mailing import content_source, send_times
 from postledger.mailing.content_source import ContentSource, InlineSource
 from postledger.mailing.send_times import SendTime
@@ -41,6 +42,7 @@ PAGE = 100
 
 _TAG = re.compile(TAG)
 _LONGEST_START = 60  # of a tag that is made from a name
+_CHANGED = say("The campaign was changed by somebody else meanwhile. Look at it, and try again.")
 
 
 class CampaignExistsError(ConflictError):
@@ -114,9 +116,7 @@ def change_campaign(  # noqa: PLR0913  the parts of a change, each by its name
         if after == before:
             return None
         if as_of not in {None, before.updated_at}:
-            raise CampaignChangedError(
-                "The campaign was changed by somebody else meanwhile. Look at it, and try again."
-            )
+            raise CampaignChangedError(_CHANGED)
         runs = Run.objects.filter(campaign_id=campaign_id, is_sandboxed=False)
         if only_draft and runs.filter(is_test=False).exists():
             raise AlreadyLaunchedError(
@@ -136,6 +136,41 @@ def change_campaign(  # noqa: PLR0913  the parts of a change, each by its name
 def _update(workspace_id: int, campaign_id: int, columns: Mapping[str, Any], *, actor: str) -> None:
     Campaign.objects.filter(pk=campaign_id).update(**columns, updated_at=Now())
     _log(workspace_id, "campaign.changed", columns["tag"], actor)
+
+
+def delete_campaign(
+    workspace_id: int, campaign_id: int, *, actor: str, as_of: datetime | None = None
+) -> None:
+    """Deletes a campaign that was never launched, with everything written in it.
+
+    Mail of its tests stays in the books. With `as_of`, the `updated_at` that the caller has seen, a
+    campaign that somebody changed since then is refused.
+    """
+    own = Campaign.objects.filter(workspace_id=workspace_id, pk=campaign_id)
+    with transaction.atomic():
+        # A launch takes the same lock: the later of the two is refused.
+        campaign = own.select_for_update(no_key=True).first()
+        if campaign is None:
+            raise CampaignUnknownError("Campaign not found.")
+        if Run.objects.filter(campaign=campaign, is_test=False).exists():
+            raise AlreadyLaunchedError(
+                say(
+                    "The campaign %(name)s was launched, so it cannot be deleted: its emails are in"
+                    " the books. Cancel its run if it should not go on.",
+                    name=campaign.name,
+                )
+            )
+        if as_of not in {None, campaign.updated_at}:
+            raise CampaignChangedError(_CHANGED)
+        own.update(
+            content={},
+            audience={},
+            timing={},
+            delivery_window=None,
+            deleted_at=Now(),
+            updated_at=Now(),
+        )
+        _log(workspace_id, "campaign.deleted", campaign.tag, actor, name=campaign.name)
 
 
 def put_campaign(
@@ -174,7 +209,8 @@ def put_campaign(
 
 def _find_repeated(workspace_id: int, draft: Draft, launch_id: UUID) -> Campaign | None:
     """The draft as a campaign if it has the run; refuses other input under its batch id."""
-    with_tag = Run.objects.filter(campaign__workspace_id=workspace_id, campaign__tag=draft.tag)
+    campaigns = Campaign.objects.filter(workspace_id=workspace_id, tag=draft.tag)
+    with_tag = Run.objects.filter(campaign__in=campaigns)
     run = with_tag.filter(launch_id=launch_id).first()
     if run is None:
         return None
@@ -326,5 +362,11 @@ def find_last_change(workspace_id: int, tag: str) -> tuple[str, datetime] | None
     return entries.order_by("-at", "-pk").values_list("actor", "at").first()
 
 
-def _log(workspace_id: int, action: trail.Action, tag: str, actor: str) -> None:
-    trail.note(workspace_id, actor=actor, action=action, subject=f"campaign {tag}")
+def name_campaign(workspace_id: int, campaign_id: int) -> str:
+    """The name of a campaign, also of a deleted one, whose tests have pages of their own."""
+    campaigns = Campaign.with_deleted.filter(workspace_id=workspace_id, pk=campaign_id)
+    return campaigns.values_list("name", flat=True).get()
+
+
+def _log(workspace_id: int, action: trail.Action, tag: str, actor: str, **data: trail.Fact) -> None:
+    trail.note(workspace_id, actor=actor, action=action, subject=f"campaign {tag}", data=data)

@@ -23,6 +23,7 @@ class LiveRun:
     tag: str
     list_key: str  # empty: all that the workspace sends
     sender: str
+    is_deleted: bool  # the draft, after this test
     progress: Progress
     causes: Sequence[Cause]  # what keeps mail back, first what ends last
     series: PaceSeries  # accepted mails from its first result to its last
@@ -34,13 +35,14 @@ def read_live_run(
 ) -> LiveRun:
     """Nine queries, of which only the causes of failures read deliveries: those that failed."""
     run = find_run(workspace_id, run_id, only_sandboxed=only_sandboxed)
-    campaign = Campaign.objects.select_related("sender").get(pk=run.campaign_id)
+    campaign = Campaign.with_deleted.select_related("sender").get(pk=run.campaign_id)
     [read] = progress.read_runs([run], now=now)
     return LiveRun(
         name=campaign.name,
         tag=campaign.tag,
         list_key=run.list_key,
         sender=campaign.sender.address,
+        is_deleted=campaign.deleted_at is not None,
         progress=read.progress,
         causes=run_causes.explain_run(read, now=now),
         series=pace.read_pace(run.stream_id),

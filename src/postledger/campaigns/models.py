@@ -1,5 +1,7 @@
 """Campaigns, their runs with the frozen content and the planning cursor, and mailed pages."""
 
+from typing import override
+
 from django.contrib.postgres.functions import RandomUUID
 from django.db import models
 from django.db.models.functions import Now
@@ -9,8 +11,19 @@ from postledger.campaigns.states import Ending
 from postledger.mailing.models import LetterStream
 
 
+class KeptCampaigns(models.Manager["Campaign"]):
+    """Campaigns that nobody deleted."""
+
+    @override
+    def get_queryset(self) -> "models.QuerySet[Campaign]":
+        return super().get_queryset().filter(deleted_at=None)
+
+
 class Campaign(models.Model):
-    """Content, audience and timing; changes affect only later runs."""
+    """Content, audience and timing; changes affect only later runs.
+
+    A deleted one is emptied, and keeps its row for its tests, whose mail stays in the books.
+    """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
     tag = models.TextField()
@@ -25,11 +38,19 @@ class Campaign(models.Model):
     created_by = models.TextField()
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
+    deleted_at = models.DateTimeField(null=True)
+
+    objects = KeptCampaigns()
+    with_deleted = models.Manager()  # noqa: DJ012  no field, as ruff takes it for
 
     class Meta:
         constraints = (
-            # Serves the lookup by tag.
-            models.UniqueConstraint(fields=["workspace", "tag"], name="campaigns_campaign_once"),
+            # Serves the lookup by tag; that of a deleted campaign is free.
+            models.UniqueConstraint(
+                fields=["workspace", "tag"],
+                condition=models.Q(deleted_at=None),
+                name="campaigns_campaign_once",
+            ),
             models.CheckConstraint(
                 condition=models.Q(tag__regex=r"^[a-z0-9-]{1,200}$"), name="campaigns_campaign_tag"
             ),

@@ -286,6 +286,7 @@ EXAMPLES: Mapping[str, Example] = {
     "campaign_letter": Example(new_draft),
     "campaign_readers": Example(new_draft),
     "campaign_test": Example(new_draft, status=302),
+    "campaign_delete": Example(new_draft),
     "campaign_launch": Example(new_draft, is_post=True),
     "template": Example(new_template),
     "template_archive": Example(new_template, is_post=True),

@@ -81,6 +81,12 @@ def change_campaign(
     return drafts.find_campaign(call.workspace_id, campaign_id)
 
 
+@routes.delete("/{int:campaign_id}")
+def delete_campaign(call: Call, campaign_id: CampaignId) -> None:
+    """Deletes a campaign that was never launched. Mail of its tests stays in the books."""
+    drafts.delete_campaign(call.workspace_id, campaign_id, actor=call.actor)
+
+
 @routes.post("/{int:campaign_id}/preview", CampaignPreview, scopes=[Scope.CAMPAIGNS_READ])
 def preview_campaign(
     call: Call, campaign_id: CampaignId, payload: CampaignPreviewIn

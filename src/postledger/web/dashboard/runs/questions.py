@@ -31,7 +31,7 @@ class Question:
 def make_question(
     workspace_id: int, run: Progress, step: Step, *, code: str | None = None
 ) -> Question:
-    campaign = drafts.find_campaign(workspace_id, run.campaign_id)
+    name = drafts.name_campaign(workspace_id, run.campaign_id)
     make = {
         Step.CANCEL: _ask_to_cancel,
         Step.SEND_REMAINING: _ask_to_send_remaining,
@@ -40,11 +40,11 @@ def make_question(
     if step is Step.RETRY:
         heading, sentences, go = _ask_to_retry(workspace_id, run, code)
     else:
-        heading, sentences, go = make[step](run, campaign.name)
+        heading, sentences, go = make[step](run, name)
     is_large = step is Step.CANCEL and run.waiting >= LARGE
     return Question(
         run.campaign_id,
-        campaign.name,
+        name,
         heading,
         sentences,
         go,

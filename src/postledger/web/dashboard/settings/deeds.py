@@ -48,6 +48,7 @@ SENTENCES: Final[Mapping[Action, Promise | str]] = {
     "branding.changed": gettext_lazy("%(who)s changed the branding."),
     "campaign.created": gettext_lazy("%(who)s created the campaign %(what)s."),
     "campaign.changed": gettext_lazy("%(who)s changed the draft of the campaign %(what)s."),
+    "campaign.deleted": gettext_lazy("%(who)s deleted the draft of the campaign %(what)s."),
     "campaign.launched": gettext_lazy("%(who)s launched the campaign %(what)s."),
     "campaign.tested": gettext_lazy("%(who)s sent a test of the campaign %(what)s."),
     "campaign.paused": gettext_lazy("%(who)s paused the campaign %(what)s."),

@@ -19,7 +19,7 @@ from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.queries import SenderUnknownError
 from postledger.campaigns import drafts, listing
 from postledger.campaigns.drafts import CampaignFacts, Draft
-from postledger.campaigns.launching import AlreadyLaunchedError
+from postledger.campaigns.launching import AlreadyLaunchedError, CampaignUnknownError
 from postledger.content.rendering.source import Format
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.mailing.content_source import InlineSource
@@ -100,8 +100,13 @@ def duplicate(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpR
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
     """The page; POST saves, and asked by htmx the answer is the line that says so."""
-    campaign = drafts.find_campaign(visitor.workspace.pk, campaign_id)
     is_part = "HX-Request" in request.headers
+    try:
+        campaign = drafts.find_campaign(visitor.workspace.pk, campaign_id)
+    except CampaignUnknownError:
+        if is_part:
+            return render_fragment(request, visitor, "dashboard/editor_gone.html", {})
+        raise
     if listing.find_last_run(visitor.workspace.pk, campaign_id) is not None:
         return _leave(request, visitor, campaign_id, is_part=is_part)
     posted = request.POST if request.method == "POST" else None

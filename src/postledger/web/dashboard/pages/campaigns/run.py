@@ -88,7 +88,7 @@ def _read(visitor: Visitor, run_id: UUID) -> Mapping[str, Any]:
         "may_retry": not steps.find_reason(visitor, run_figures.run, Step.RETRY),
         # It has the address of everybody, as an export of contacts.
         "may_download": visitor.may(Permission.MANAGE_CONTACTS),
-        "may_duplicate": visitor.may(Permission.RUN_CAMPAIGNS),
+        "may_duplicate": visitor.may(Permission.RUN_CAMPAIGNS) and not run_figures.live.is_deleted,
         "end_steps": steps.list_ends(visitor, run_figures.run),
     }
 

@@ -2,6 +2,7 @@
 
 from postledger.accounts.people.roles import Permission
 from postledger.web.dashboard.pages.campaigns import (
+    draft_delete,
     editor,
     editor_checks,
     editor_pictures,
@@ -53,6 +54,7 @@ PAGES = [
         Permission.RUN_CAMPAIGNS,
         name="campaign_picture",
     ),
+    page(f"{_EDIT}/delete/", draft_delete.delete, Permission.RUN_CAMPAIGNS, name="campaign_delete"),
     page(f"{_EDIT}/test/", editor_checks.test, Permission.RUN_CAMPAIGNS, name="campaign_test"),
     page(
         f"{_EDIT}/launch/", editor_checks.launch, Permission.RUN_CAMPAIGNS, name="campaign_launch"

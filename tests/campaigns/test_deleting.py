@@ -1,0 +1,139 @@
+"""Campaigns that are deleted before anybody launched them."""
+
+from uuid import UUID
+
+import pytest
+from pytest_django import Settings
+
+from postledger.accounts.models import AuditEntry
+from postledger.campaigns import drafts, launching, listing, live_run, run_streams
+from postledger.campaigns.launching import (
+    AlreadyLaunchedError,
+    CampaignChangedError,
+    CampaignUnknownError,
+)
+from postledger.campaigns.models import Campaign, Run
+from postledger.contacts.models import Contact
+from postledger.deliveries import queries
+from postledger.privacy import erasure
+from tests.campaigns import press
+from tests.races import collide
+
+
+def delete(workspace_id: int, campaign_id: int) -> None:
+    drafts.delete_campaign(workspace_id, campaign_id, actor="alice")
+
+
+def launch(workspace_id: int, campaign_id: int) -> UUID:
+    return launching.launch_campaign(workspace_id, campaign_id, actor="bob", now=press.NOW)
+
+
+@pytest.mark.django_db
+def test_a_deleted_draft_is_nowhere_and_its_tag_is_free(settings: Settings) -> None:
+    acme = press.set_up_workspace(settings)
+    campaign_id = press.campaign(acme, tag="news", audience={"state": "TX"})
+
+    delete(acme, campaign_id)
+
+    with pytest.raises(CampaignUnknownError):
+        drafts.find_campaign(acme, campaign_id)
+    with pytest.raises(CampaignUnknownError):
+        delete(acme, campaign_id)
+    assert drafts.list_campaigns(acme) == []
+    assert sum(listing.read_page(acme, now=press.NOW).counts.values()) == 0
+    row = Campaign.with_deleted.get(pk=campaign_id)
+    assert (row.content, row.audience) == ({}, {})  # what somebody wrote is gone
+    assert press.campaign(acme, tag="news") != campaign_id
+    entry = AuditEntry.objects.get(action="campaign.deleted")
+    assert (entry.actor, entry.subject, entry.data) == ("alice", "campaign news", {"name": "News"})
+
+
+@pytest.mark.django_db
+def test_a_campaign_that_was_launched_is_not_deleted(settings: Settings) -> None:
+    acme = press.set_up_workspace(settings)
+    campaign_id = press.campaign(acme)
+    launch(acme, campaign_id)
+
+    with pytest.raises(AlreadyLaunchedError, match="Cancel its run"):
+        delete(acme, campaign_id)
+
+    assert drafts.find_campaign(acme, campaign_id).content == press.WORDS
+
+
+@pytest.mark.django_db
+def test_a_change_that_nobody_saw_is_not_deleted(settings: Settings) -> None:
+    acme = press.set_up_workspace(settings)
+    campaign_id = press.campaign(acme)
+    seen = drafts.find_campaign(acme, campaign_id).updated_at
+    Campaign.objects.update(updated_at=press.NOW)  # somebody changed it
+
+    with pytest.raises(CampaignChangedError):
+        drafts.delete_campaign(acme, campaign_id, actor="alice", as_of=seen)
+
+    drafts.delete_campaign(acme, campaign_id, actor="alice", as_of=press.NOW)
+    assert not Campaign.objects.exists()
+
+
+@pytest.mark.django_db
+def test_the_mail_of_its_tests_stays_in_the_books_and_is_still_erased(settings: Settings) -> None:
+    acme = press.set_up_workspace(settings)
+    press.people(acme, 1)
+    [contact] = Contact.objects.all()
+    campaign_id = press.campaign(acme)
+    run_id = launching.send_test(
+        acme,
+        campaign_id,
+        addresses="editor@acme.example",
+        contact_id=contact.pk,
+        actor="alice",
+        now=press.NOW,
+    )
+    [stream_id] = run_streams.list_streams(acme, campaign_id)
+
+    delete(acme, campaign_id)
+
+    live = live_run.read_live_run(acme, run_id, now=press.NOW)
+    assert (live.name, live.is_deleted) == ("News", True)
+    assert queries.read_books([stream_id])[stream_id].planned == 1
+    erasure.erase(acme, address=contact.address, actor="alice", now=press.NOW)
+    assert collide.column(stream_id, "address") == {0: "editor@acme.example"}
+    assert collide.column(stream_id, "variables") == {0: None}
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_of_a_launch_and_a_deletion_at_once_exactly_one_wins(settings: Settings) -> None:
+    acme = press.set_up_workspace(settings)
+    launched, deleted = (press.campaign(acme, tag=tag) for tag in ("launched", "deleted"))
+
+    with collide.uncommitted(lambda: launch(acme, launched)):
+        late_deletion = collide.start(lambda: delete(acme, launched))
+        late_deletion.must_wait()
+    with collide.uncommitted(lambda: delete(acme, deleted)):
+        late_launch = collide.start(lambda: launch(acme, deleted))
+        late_launch.must_wait()
+
+    with pytest.raises(AlreadyLaunchedError):
+        late_deletion.answer()
+    with pytest.raises(CampaignUnknownError):
+        late_launch.answer()
+    assert Run.objects.get().campaign_id == launched
+    assert Campaign.objects.get().pk == launched
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_a_change_that_comes_during_a_deletion_finds_nothing(settings: Settings) -> None:
+    acme = press.set_up_workspace(settings)
+    campaign_id = press.campaign(acme)
+
+    def change() -> None:
+        changes = {"name": "Other"}
+        drafts.change_campaign(acme, campaign_id, changes, actor="bob", now=press.NOW)
+
+    with collide.uncommitted(lambda: delete(acme, campaign_id)):
+        late_change = collide.start(change)
+        late_change.must_wait()
+
+    with pytest.raises(CampaignUnknownError):
+        late_change.answer()
