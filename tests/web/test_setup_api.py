@@ -51,6 +51,19 @@ def test_a_sender_is_created_limited_and_archived(alice: Caller) -> None:
     ]
 
 
+def test_a_sender_gets_another_name_and_none_that_would_break_a_header(alice: Caller) -> None:
+    path = f"/v1/senders/{cast.sender().pk}"
+
+    renamed = alice.ask("PATCH", path, {"name": "Acme garden"}).body
+    refused = alice.ask("PATCH", path, {"name": "Acme\u2028Bcc: x", "daily_limit": 5})
+    kept = alice.ask("PATCH", path, {"daily_limit": 7}).body
+    removed = alice.ask("PATCH", path, {"name": ""}).body
+
+    assert (renamed["name"], kept["name"], removed["name"]) == ("Acme garden", "Acme garden", "")
+    assert (refused.status, kept["daily_limit"]) == (422, 7)
+    assert actions()[-3:] == ["sender.renamed", "sender.limits_changed", "sender.renamed"]
+
+
 def test_of_a_change_that_is_refused_nothing_is_kept(alice: Caller) -> None:
     path = f"/v1/senders/{cast.sender().pk}"
     hours = {"spans": ["09:00-18:00"], "zone": "Nowhere/Land"}

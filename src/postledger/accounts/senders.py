@@ -16,6 +16,8 @@ from postledger.lib.errors import ConflictError
 from postledger.lib.sentences import say
 from postledger.providers import addresses, headers
 
+LONGEST_NAME = 200
+
 
 class SenderExistsError(ConflictError):
     code = "sender_exists"
@@ -69,6 +71,20 @@ def create_sender(
             account=account_id,
         )
     return sender.pk
+
+
+def rename_sender(workspace_id: int, *, sender_id: int, name: str, actor: str) -> bool:
+    """Sets what readers see beside the address; False if it was that already.
+
+    Mail that waits has the new name, too: it is composed at its hand-over.
+    """
+    headers.check("The sender's name", name)
+    with transaction.atomic():
+        if _lock(workspace_id, sender_id).name == name:
+            return False
+        Sender.objects.filter(pk=sender_id).update(name=name)
+        _note(workspace_id, sender_id, "sender.renamed", actor, name=name)
+    return True
 
 
 def attach_sender(workspace_id: int, *, sender_id: int, account_id: int | None, actor: str) -> None:

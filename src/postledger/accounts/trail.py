@@ -79,6 +79,7 @@ type Action = Literal[
     "segment.changed",
     "segment.deleted",
     "sender.created",
+    "sender.renamed",
     "sender.attached",
     "sender.limits_changed",
     "sender.hours_changed",

@@ -15,6 +15,7 @@ class MailWaitsError(ConflictError):
     code = "mail_waits"
 
     def __init__(self, waiting: int, unplanned: int) -> None:
+        self.waiting, self.unplanned = waiting, unplanned
         runs = f", and campaign runs still being planned: {unplanned}" if unplanned else ""
         super().__init__(
             f"Mails that wait for it: {waiting}{runs}. Archive it when they are sent; or cancel"

@@ -272,6 +272,10 @@ EXAMPLES: Mapping[str, Example] = {
     "sender_dns": Example(new_sender),
     "sender_selector": Example(new_sender, status=302),  # its account has no selector
     "sender_limits": Example(new_sender),
+    "sender_edit": Example(new_sender),
+    "sender_default": Example(new_sender, is_post=True),
+    "sender_archive": Example(new_sender, status=302),  # the only one is the default
+    "sender_restore": Example(new_sender, is_post=True),
     "hold_sender": Example(new_sender),
     "sender_reports": Example(new_ses_sender),
     "start_feedback_test": Example(new_sender, is_post=True),

@@ -424,3 +424,97 @@ def test_a_person_holds_a_sender_and_everybody_reads_who_and_why(alice: Caller) 
     assert released.url == person.url(url)
     assert "Hold…" in person.read(url)
     assert alice.get(f"/v1/why/{sender.address}").body["causes"] == []
+
+
+def test_a_developer_changes_the_name_and_the_account_of_a_sender() -> None:
+    sender = connect()
+    other_id = provider_accounts.create_account(
+        sender.workspace_id, name="other", kind="sandbox", settings={}, actor="alice"
+    )
+    person = sign_in(sender.workspace_id, Role.DEVELOPER)
+    url = f"senders/{sender.pk}/edit/"
+
+    answered = person.post(url, name="Acme garden", account=str(other_id))
+
+    sender.refresh_from_db()
+    assert answered.status_code == 302
+    assert (sender.name, sender.account_id) == ("Acme garden", other_id)
+    assert "<dd>Acme garden</dd>" in person.read(f"senders/{sender.pk}/")
+    noted = AuditEntry.objects.order_by("pk").values_list("action", flat=True)
+    assert list(noted)[-2:] == ["sender.renamed", "sender.attached"]
+
+
+def test_a_name_that_would_break_a_header_is_refused_beside_its_field_and_nothing_changes() -> None:
+    sender = connect()
+    person = sign_in(sender.workspace_id)
+
+    refused = person.post(f"senders/{sender.pk}/edit/", name="Acme\u2028Bcc: x", account="")
+
+    sender.refresh_from_db()
+    assert refused.status_code == 422
+    assert "Use printable characters only." in refused.content.decode()
+    assert sender.name == cast.sender().name
+    assert sender.account_id is not None
+
+
+def test_a_manager_changes_nothing_of_a_sender() -> None:
+    sender = connect()
+    person = sign_in(sender.workspace_id, Role.MANAGER)
+
+    for page in ("edit", "default", "archive", "restore"):
+        assert person.post(f"senders/{sender.pk}/{page}/").status_code == 403
+    assert f"/senders/{sender.pk}/edit/" not in person.read(f"senders/{sender.pk}/")
+
+
+def test_another_sender_becomes_the_default_by_a_click() -> None:
+    sender = connect()
+    other_id = senders.create_sender(
+        sender.workspace_id, address="other@acme.example", actor="alice"
+    )
+
+    sign_in(sender.workspace_id).post(f"senders/{other_id}/default/")
+
+    assert Sender.objects.get(is_default=True).pk == other_id
+
+
+def test_the_default_sender_is_archived_only_with_its_successor() -> None:
+    sender = connect()
+    person = sign_in(sender.workspace_id)
+    url = f"senders/{sender.pk}/archive/"
+    only = person.post(url)
+    other_id = senders.create_sender(
+        sender.workspace_id, address="other@acme.example", actor="alice"
+    )
+
+    refused = person.post(url)
+    archived = person.post(url, default=str(other_id))
+
+    sender.refresh_from_db()
+    assert (only.status_code, refused.status_code, archived.status_code) == (302, 422, 302)
+    assert (sender.archived_at is not None, sender.is_default) == (True, False)
+    person.post(f"senders/{sender.pk}/restore/")
+    sender.refresh_from_db()
+    assert sender.archived_at is None
+
+
+def test_a_sender_for_which_mail_waits_is_archived_after_a_second_question() -> None:
+    sender = connect()
+    other_id = senders.create_sender(
+        sender.workspace_id, address="other@acme.example", actor="alice"
+    )
+    senders.set_default(sender.workspace_id, sender_id=other_id, actor="alice")
+    cast.stream(mails=2)
+    person = sign_in(sender.workspace_id)
+    url = f"senders/{sender.pk}/archive/"
+
+    asked = person.read(url)
+    refused = person.post(url)
+
+    sender.refresh_from_db()
+    assert 'name="anyway"' not in asked
+    assert refused.status_code == 422
+    assert "2 emails still wait for it." in refused.content.decode()
+    assert sender.archived_at is None
+    person.post(url, anyway="on")
+    sender.refresh_from_db()
+    assert sender.archived_at is not None

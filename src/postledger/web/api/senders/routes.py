@@ -60,6 +60,10 @@ def change_sender(call: Call, sender_id: SenderId, payload: SenderChangeIn) -> S
     """
     sender = queries.get_sender(call.workspace_id, sender_id)
     with transaction.atomic():
+        if "name" in payload.model_fields_set:
+            senders.rename_sender(
+                call.workspace_id, sender_id=sender_id, name=payload.name, actor=call.actor
+            )
         if "account_id" in payload.model_fields_set and payload.account_id != sender.account_id:
             account_changes.attach_sender(
                 call.workspace_id,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from postledger.accounts import limits, working_hours
+from postledger.accounts import limits, senders, working_hours
 from postledger.accounts.limits import LimitChanges
 from postledger.accounts.working_hours import Hours
 from postledger.lib.ids import LAST_ID
@@ -57,17 +57,21 @@ def hours_of(stored: Any) -> WorkingHours | None:
     )
 
 
+SenderName = Annotated[str, Field(max_length=senders.LONGEST_NAME)]
+
+
 class NewSenderIn(RequestSchema):
     """A From identity. Without an account its mail waits."""
 
     address: Address
-    name: str = Field(default="", max_length=200, description="Shown beside the address.")
+    name: SenderName = Field(default="", description="Shown beside the address.")
     account_id: AccountId | None = Field(default=None, description="Its mail goes through it.")
 
 
 class SenderChangeIn(RequestSchema):
     """Absent fields do not change; null removes a limit, the hours or the account."""
 
+    name: SenderName = Field(default_factory=lambda: "", description="Shown beside the address.")
     account_id: AccountId | None = Field(default_factory=lambda: None)
     rate_per_second: Rate | None = Field(default_factory=lambda: None)
     rate_per_hour: Count | None = Field(default_factory=lambda: None)

@@ -146,6 +146,7 @@ SENTENCES: Final[Mapping[Action, Promise | str]] = {
     "segment.changed": gettext_lazy("%(who)s changed the conditions of the segment %(what)s."),
     "segment.deleted": gettext_lazy("%(who)s deleted the segment %(what)s."),
     "sender.created": gettext_lazy("%(who)s added the sender %(what)s."),
+    "sender.renamed": gettext_lazy("%(who)s changed the name of the sender %(what)s."),
     "sender.attached": gettext_lazy("%(who)s changed the provider account of the sender %(what)s."),
     "sender.limits_changed": gettext_lazy("%(who)s changed the limits of the sender %(what)s."),
     "sender.hours_changed": gettext_lazy(
