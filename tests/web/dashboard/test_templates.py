@@ -89,7 +89,7 @@ def test_a_wrong_version_is_refused_beside_its_fields_and_keeps_what_was_typed(
     assert refused.status_code == 422
     assert "Dear {{ town }}" in page
     assert "'???' is not a locale" in page
-    assert "The text uses city, which is not declared." in page
+    assert "The texts use town, city, which were not declared." in page
     assert "shorten it to 150" in page
     assert 'id="id_texts-2-preheader_error">Preheader, line 1: ' in page
     assert 'value="{% if name %}"' in page
@@ -123,12 +123,56 @@ def test_a_language_is_added_without_losing_the_others_and_left_out_again(
 
 def test_a_text_is_tried_before_it_is_saved(anna: Person, welcome: str) -> None:
     tried = write(anna, text(), path="try", required="city", **{"try": "0"})
-    faulty = write(anna, text(), path="try", **{"try": "0"})
+    undeclared = write(anna, text(), path="try", **{"try": "0"})
+    faulty = write(anna, text(body="{% if city %}"), path="try", **{"try": "0"})
 
     assert "Dear Alice of [city]" in tried.content.decode()
     assert tried.headers["Content-Security-Policy"].startswith("sandbox;")
-    assert "The text uses city, which is not declared" in faulty.content.decode()
+    assert "Dear Alice of [city]" in undeclared.content.decode()
+    assert "Dear" not in faulty.content.decode()
     assert faulty.headers["Content-Security-Policy"].startswith("sandbox;")
+    assert templates.list_versions(anna.workspace_id, key="welcome") == []
+
+
+GREETING = {
+    "subject": "Hello {{ city }}",
+    "body": "Dear {{ name }}{% for item in items %}, {{ item }}{% endfor %}:"
+    " {{ plan | default: 'free' }}",
+}
+
+
+def read_fields(page: str) -> dict[str, str]:
+    """What the fields of the variables contain."""
+    found = re.findall(r'<input type="text" name="(required|optional)" value="([^"]*)"', page)
+    return dict(found)
+
+
+def test_undeclared_variables_are_filled_in_and_taken_by_the_next_submit(
+    anna: Person, welcome: str
+) -> None:
+    refused = write(anna, GREETING, optional="items")
+    page = unescape(refused.content.decode())
+    proposed = read_fields(page)
+
+    assert refused.status_code == 422
+    assert "The texts use city, plan, which were not declared." in page
+    assert proposed == {"required": "city", "optional": "items, plan"}
+    assert templates.list_versions(anna.workspace_id, key="welcome") == []
+    assert write(anna, GREETING, **proposed).status_code == 302
+    version = templates.find_version(anna.workspace_id, key="welcome", number=1)
+    assert (version.required, version.optional) == (("city",), ("items", "plan"))
+
+
+def test_a_button_fills_in_the_variables_and_saves_nothing(anna: Person, welcome: str) -> None:
+    filled = write(anna, GREETING, {**text("", "{{ team }}"), "locale": "pt"}, find="1")
+    complete = write(anna, GREETING, required="city, items, plan", find="1")
+    page = unescape(filled.content.decode())
+
+    assert filled.status_code == complete.status_code == 200
+    assert read_fields(page) == {"required": "city, items, team", "optional": "plan"}
+    assert "{{ team }}" in page
+    assert 'class="error"' not in page
+    assert "None is missing." in complete.content.decode()
     assert templates.list_versions(anna.workspace_id, key="welcome") == []
 
 

@@ -13,7 +13,9 @@ from postledger.content import locales, previews
 from postledger.content.locales import InvalidLocaleError
 from postledger.content.rendering.source import Format, Source
 from postledger.content.versions import Version
+from postledger.lib.errors import RefusedError
 from postledger.web.dashboard.components.finding_words import describe_finding
+from postledger.web.dashboard.editor import readings
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.parameters import read_number
 
@@ -114,6 +116,7 @@ class VersionForm:
         self, workspace_id: int, newest: Version | None, posted: QueryDict | None = None
     ) -> None:
         self.workspace_id = workspace_id
+        self.proposed: tuple[str, ...] = ()  # undeclared variables that were filled in
         self.variables = VariablesForm(posted, initial=_list_variables(newest))
         self.texts: BaseFormSet[TextForm] = _TextForms(
             _add_text(posted), initial=_list_texts(newest), prefix=_PREFIX
@@ -123,12 +126,50 @@ class VersionForm:
     def may_add(self) -> bool:
         return len(self.texts.forms) < MOST_TEXTS
 
+    def propose_variables(self) -> None:
+        """Fills in the variables that the texts use and no field names: a person saves them."""
+        if not (self.variables.is_valid() and self.texts.is_valid()):
+            return
+        required, optional = self._read_names()
+        named, missing = list(self._read_names()), list[str]()
+        for form in self._list_kept():
+            for name, may_be_missing in self._list_used(form):
+                if name not in {*required, *optional, *missing}:
+                    missing.append(name)
+                    named[may_be_missing] = (*named[may_be_missing], name)
+        filled = dict(zip(("required", "optional"), map(", ".join, named), strict=True))
+        self.variables.data = {**self.variables.data.dict(), **filled}  # type: ignore[attr-defined]
+        self.variables.cleaned_data |= filled
+        self.proposed = tuple(missing)
+
+    def _list_used(self, form: TextForm) -> Iterator[tuple[str, bool]]:
+        """The variables of a text, each with whether its author gave it a default."""
+        given = form.cleaned_data
+        source = Source(
+            given["subject"],
+            given["body"],
+            Format(given["format"]),
+            given["text"],
+            preheader=given["preheader"],
+        )
+        try:
+            names = previews.list_variables(self.workspace_id, source)
+        except RefusedError:
+            names = None  # what is wrong with it is said when it is saved
+        written = f"{source.subject}\n{source.preheader}\n{source.body}\n{source.text}"
+        for name in names or ():
+            yield name, readings.has_default(name, written)
+
     def read_version(self) -> Version | None:
-        """None, with errors beside what is wrong, if no mail can be made of it."""
+        """None, with errors beside what is wrong, if no mail can be made of it.
+
+        Nor is a version made of variables that nobody has declared: they are proposed.
+        """
         is_valid = self.variables.is_valid() and self.texts.is_valid()
         if not is_valid:
             return None
         fallback = self.variables.cleaned_data["fallback_locale"].strip()
+        self.propose_variables()
         texts = [(form, form.read_source()) for form in self._list_kept()]
         sources = [source for _form, source in texts if source]
         if not fallback and len(texts) == len(sources) == 1:
@@ -138,12 +179,13 @@ class VersionForm:
         for form, source in texts:
             if source:
                 has_errors = self._show_faults(form, source, version) or has_errors
-        return None if has_errors else version
+        return None if has_errors or self.proposed else version
 
     def read_text(self, number: int) -> tuple[Source, Version] | None:
         """One of the texts, to be tried before the version is complete."""
         if not (self.variables.is_valid() and self.texts.is_valid()):
             return None
+        self.propose_variables()
         forms_ = self.texts.forms
         source = forms_[number].read_source() if number < len(forms_) else None
         if source is None:

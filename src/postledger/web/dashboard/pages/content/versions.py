@@ -141,7 +141,10 @@ def write(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
     if template.newest is not None:
         newest = templates.find_version(visitor.workspace.pk, key=key, number=None)
     form = VersionForm(visitor.workspace.pk, newest, posted)
-    if posted is not None and "add" not in posted:
+    is_saving = posted is not None and not {"add", "find"} & posted.keys()
+    if posted is not None and "find" in posted:
+        form.propose_variables()
+    if is_saving:
         number = _store(visitor, key, form)
         if number is not None:
             text = _("Version %(number)s is saved: new mail is made from it.")
@@ -153,9 +156,11 @@ def write(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
         "form": form.variables,
         "texts": form.texts,
         "may_add": form.may_add,
+        "proposed": form.proposed,
+        "is_saving": is_saving,
+        "is_finding": posted is not None and "find" in posted,
     }
-    has_errors = posted is not None and "add" not in posted
-    status = 422 if has_errors else 200
+    status = 422 if is_saving else 200
     return render_page(request, visitor, "dashboard/content/write.html", values, status=status)
 
 
