@@ -16,6 +16,7 @@ from postledger.web.dashboard.content.version_diff import (
     compare_lines,
     compare_versions,
 )
+from tests import cast
 from tests.web.callers import Caller
 from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
@@ -119,6 +120,37 @@ def test_a_language_is_added_without_losing_the_others_and_left_out_again(
     left_out = {**text(), "locale": "pt", "DELETE": "on"}
     assert write(anna, text(), left_out, required="city").status_code == 302
     assert templates.find_version(anna.workspace_id, key="welcome", number=1).locales() == ["en"]
+
+
+def test_the_built_in_template_stands_below_the_own_ones_and_says_what_it_is_for(
+    anna: Person, welcome: str
+) -> None:
+    write(anna, text(), required="city")
+    page = anna.read("content/templates/")
+    own, _head, built_in = page.partition('id="h-builtin"')
+
+    assert "Welcome</a>" in own
+    assert "Open seat</a>" not in own
+    assert "Open seat</a>" in built_in
+    assert "For mail jobs that other programs hand over. Campaigns do not need it." in built_in
+
+
+def test_a_workspace_without_a_template_of_its_own_reads_what_one_is(anna: Person) -> None:
+    own, _head, built_in = anna.read("content/templates/").partition('id="h-builtin"')
+
+    assert "No template yet" in own
+    assert "Open seat</a>" in built_in
+
+
+def test_a_campaign_is_not_offered_the_built_in_template(anna: Person, welcome: str) -> None:
+    write(anna, text(), required="city")
+    cast.sender("acme")
+    created = anna.post("campaigns/new/", name="News")
+
+    editor = anna.client.get(created.headers["Location"]).content.decode()
+
+    assert '<option value="welcome">' in editor
+    assert "open-seat" not in editor
 
 
 def test_a_text_is_tried_before_it_is_saved(anna: Person, welcome: str) -> None:

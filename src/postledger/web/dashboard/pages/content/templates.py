@@ -52,9 +52,11 @@ class NewTemplateForm(PageForm):
 
 @require_safe
 def show_list(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    every = templates.list_templates(visitor.workspace.pk)
     values = {
         "title": _("Templates"),
-        "rows": templates.list_templates(visitor.workspace.pk),
+        "rows": [template for template in every if not template.is_builtin],
+        "builtins": [template for template in every if template.is_builtin],
         "may_write": visitor.may(Permission.WRITE_CONTENT),
     }
     return render_page(request, visitor, "dashboard/content/templates.html", values)
