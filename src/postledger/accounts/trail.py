@@ -111,6 +111,7 @@ type Action = Literal[
     "workspace.created",
     "workspace.renamed",
     "workspace.organisation_changed",
+    "workspace.unsubscribe_page_changed",
     "workspace.tests_changed",
     "workspace.zone_changed",
     "workspace.hours_changed",

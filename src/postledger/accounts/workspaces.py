@@ -78,6 +78,27 @@ def set_organisation(workspace_id: int, organisation: Organisation, *, actor: st
     _update(workspace_id, columns, action="workspace.organisation_changed", data=data, actor=actor)
 
 
+def set_footer(workspace_id: int, *, name: str, address: str, actor: str) -> None:
+    """Sets what footers say of the organisation, and leaves the unsubscribe page as it is."""
+    check_footer_line(name)
+    check_footer_line(address)
+    _update(
+        workspace_id,
+        {"org_name": name, "org_address": address},
+        action="workspace.organisation_changed",
+        data={"name": name, "address": address},
+        actor=actor,
+    )
+
+
+def set_unsubscribe_page(workspace_id: int, url: str, *, actor: str) -> None:
+    """Sets the page that unsubscribe links lead to; empty: that of this installation."""
+    check_unsubscribe_url(url)
+    columns = {"unsubscribe_base_url": url}
+    action: Action = "workspace.unsubscribe_page_changed"
+    _update(workspace_id, columns, action=action, data={"page": url}, actor=actor)
+
+
 def _check_organisation(organisation: Organisation) -> None:
     check_footer_line(organisation.name)
     check_footer_line(organisation.address)

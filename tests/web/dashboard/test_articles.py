@@ -242,7 +242,7 @@ def test_what_is_no_notion_page_says_so_and_is_not_asked_for(
     assert anna.get("content/notion/letter/", page=EVIL).status_code == 404
 
 
-def test_an_incomplete_footer_leads_to_the_settings_in_the_words_of_the_reader(
+def test_an_incomplete_footer_says_where_it_is_entered_in_the_words_of_the_reader(
     anna: Person, may: str, settings: LazySettings
 ) -> None:
     add(anna, title="News", body_md="[more](/more)")
@@ -252,8 +252,8 @@ def test_an_incomplete_footer_leads_to_the_settings_in_the_words_of_the_reader(
     russian = anna.read(may)
     settings.UNSUBSCRIBE_SECRET = ""
 
-    assert "unsubscribe page in the settings, under Workspace." in english
+    assert "postal address are entered under Branding" in english
     assert "postledger workspace footer" not in english
-    assert "страницу отписки в настройках" in russian
+    assert "страницу отписки — владелец в настройках" in russian
     assert "Текст, строка 3" in russian
     assert "UNSUBSCRIBE_SECRET" in anna.read(may)

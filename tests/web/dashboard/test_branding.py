@@ -61,6 +61,26 @@ def test_everything_that_is_wrong_is_said_at_once(anna: Person) -> None:
     assert accounts.organisation(anna.workspace_id).name == "Acme"
 
 
+def test_what_is_wrong_with_a_line_of_the_footer_stands_beside_it(anna: Person) -> None:
+    page = save(anna, name="{Acme}").content.decode()
+
+    [error] = re.findall(r'id="id_name_error">([^<]*)', page)
+    assert "without braces" in error
+    assert 'id="id_address_error"' not in page
+
+
+def test_a_manager_changes_the_footer_and_no_unsubscribe_page(alice: Caller) -> None:
+    mia = visitors.sign_in(alice.workspace_id, Role.MANAGER, name="Mia")
+    before = accounts.organisation(mia.workspace_id)
+
+    assert save(mia, name="Acme Ltd", address="2 Street").status_code == 302
+    assert mia.get("settings/").status_code == 403
+
+    after = accounts.organisation(mia.workspace_id)
+    assert (after.name, after.address) == ("Acme Ltd", "2 Street")
+    assert after.unsubscribe_base_url == before.unsubscribe_base_url
+
+
 def test_a_logo_a_colour_and_the_address_are_in_new_mail(anna: Person) -> None:
     saved = save(anna, logo=file(), accent="#7A1FA2", address="2 Street")
     frame = anna.read("content/branding/letter/")

@@ -21,8 +21,6 @@ DATABASE = "1f3d6a0e-5b7c-4d2e-9a8b-0c1d2e3f4a5b"
 ACME = {
     "name": "acme",
     "time_zone": "UTC",
-    "org_name": "",
-    "org_address": "",
     "unsubscribe_base_url": "",
     "test_emails": "",
 }
@@ -63,23 +61,37 @@ def test_what_was_changed_is_stored_and_audited_and_nothing_else(alice: Person) 
         alice,
         name="Acme Post",
         time_zone="Europe/Lisbon",
-        org_address="1 Main St",
+        unsubscribe_base_url="https://acme.example/stop",
         test_emails="a@example.com,  B@example.com",
     )
 
     assert answer.status_code == 302
     stored = Workspace.objects.get(pk=alice.workspace.pk)
     assert (stored.name, stored.time_zone) == ("Acme Post", "Europe/Lisbon")
-    assert (stored.org_name, stored.org_address) == ("", "1 Main St")
+    assert stored.unsubscribe_base_url == "https://acme.example/stop"
     assert "a@example.com" in stored.test_emails
     assert actions_of(alice) == [
         "workspace.renamed",
         "workspace.zone_changed",
-        "workspace.organisation_changed",
+        "workspace.unsubscribe_page_changed",
         "workspace.tests_changed",
     ]
-    save(alice, name="Acme Post", time_zone="Europe/Lisbon", org_address="1 Main St")
+    page = stored.unsubscribe_base_url
+    save(alice, name="Acme Post", time_zone="Europe/Lisbon", unsubscribe_base_url=page)
     assert actions_of(alice)[4:] == ["workspace.tests_changed"]
+
+
+def test_the_footer_is_shown_and_kept_and_changed_under_branding_alone(alice: Person) -> None:
+    Workspace.objects.update(org_name="Acme Ltd", org_address="1 Main St")
+
+    page = alice.client.get(alice.url("settings/")).content.decode()
+    save(alice, org_name="Other", org_address="", unsubscribe_base_url="https://acme.example/stop")
+
+    assert "<dd>Acme Ltd</dd>" in page
+    assert 'name="org_name"' not in page
+    assert f'href="{alice.url("content/branding/")}"' in page
+    stored = Workspace.objects.get(pk=alice.workspace.pk)
+    assert (stored.org_name, stored.org_address) == ("Acme Ltd", "1 Main St")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +101,6 @@ def test_what_was_changed_is_stored_and_audited_and_nothing_else(alice: Person) 
         ({"name": "acme\u202e"}, "Use printable characters only."),
         ({"time_zone": "Mars/Olympus"}, "Mars/Olympus"),
         ({"unsubscribe_base_url": "ftp://x"}, "cannot be the base of unsubscribe links"),
-        ({"org_name": "{{ x }}"}, "without braces"),
         ({"test_emails": "a@example.com, nobody"}, "Not an email address: nobody"),
     ],
 )
@@ -98,13 +109,12 @@ def test_what_is_wrong_is_said_and_stores_nothing_of_the_rest(
 ) -> None:
     person(workspace="globex")
 
-    answer = save(alice, **{"org_address": "1 Main St", **changes})
+    answer = save(alice, **{"time_zone": "Europe/Lisbon", **changes})
 
     assert answer.status_code == 422
     assert words in read(answer)
-    assert "1 Main St" in answer.content.decode()
     stored = Workspace.objects.get(pk=alice.workspace.pk)
-    assert (stored.name, stored.org_address) == ("acme", "")
+    assert (stored.name, stored.time_zone) == ("acme", "UTC")
     assert actions_of(alice) == []
 
 

@@ -48,8 +48,8 @@ _REMEDIES: Mapping[str, Promise] = {
         "It has no unsubscribe link; the footer that is added when it is sent has one."
     ),
     "footer_env_missing": gettext_lazy(
-        "It is not complete. An owner enters the organisation, its postal address and the"
-        " unsubscribe page in the settings, under Workspace."
+        "It is not complete. The organisation and its postal address are entered under Branding,"
+        " and the unsubscribe page by an owner in the settings."
     ),
 }
 NO_SECRET = gettext_lazy(

@@ -265,10 +265,10 @@ def _tell_other_case(workspace_id: int, variable: str) -> str:
 
 def _check_footer(visitor: Visitor) -> Iterator[Check]:
     organisation = accounts.organisation(visitor.workspace.pk)
-    lacking = _find_lacking(organisation)
+    lacking, url = _find_lacking(visitor, organisation)
     if lacking:
         title = _("The footer of your emails is not complete")
-        yield Check(PROBLEM, title, lacking, _find_settings(visitor))
+        yield Check(PROBLEM, title, lacking, url)
         return
     try:
         list_headers.write_unsubscribe(organisation.unsubscribe_page)
@@ -286,20 +286,17 @@ def _check_footer(visitor: Visitor) -> Iterator[Check]:
     )
 
 
-def _find_lacking(organisation: Organisation) -> str:
-    """What the footer lacks, and who can help; empty if it lacks nothing."""
+def _find_lacking(visitor: Visitor, organisation: Organisation) -> tuple[str, str]:
+    """What the footer lacks, and where the visitor changes it; empty if it lacks nothing."""
+    workspace_id = visitor.workspace.pk
     if not (organisation.name.strip() and organisation.address.strip()):
-        return _("Enter your organisation and its postal address in the settings.")
+        text = _("Enter your organisation and its postal address under Branding.")
+        return text, reverse("branding", args=[workspace_id])
     if not organisation.unsubscribe_page:
-        return _("Enter the address of the unsubscribe page in the settings.")
-    if not settings.UNSUBSCRIBE_SECRET:
-        return str(finding_words.NO_SECRET)
-    return ""
-
-
-def _find_settings(visitor: Visitor) -> str:
-    may_change = visitor.may(Permission.MANAGE_MEMBERS)
-    return reverse("settings", args=[visitor.workspace.pk]) if may_change else ""
+        may_change = visitor.may(Permission.MANAGE_MEMBERS)
+        text = _("Enter the address of the unsubscribe page in the settings.")
+        return text, reverse("settings", args=[workspace_id]) if may_change else ""
+    return ("", "") if settings.UNSUBSCRIBE_SECRET else (str(finding_words.NO_SECRET), "")
 
 
 def _check_time(campaign: CampaignFacts, *, now: datetime) -> Iterator[Check]:

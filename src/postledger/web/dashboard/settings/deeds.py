@@ -196,6 +196,7 @@ SENTENCES: Final[Mapping[Action, Promise | str]] = {
     "workspace.organisation_changed": gettext_lazy(
         "%(who)s changed the organisation and postal address of footers."
     ),
+    "workspace.unsubscribe_page_changed": gettext_lazy("%(who)s changed the unsubscribe page."),
     "workspace.tests_changed": gettext_lazy("%(who)s changed the recipients of tests."),
     "workspace.zone_changed": gettext_lazy(
         "%(who)s set the time zone of the workspace to %(zone)s."

@@ -12,7 +12,6 @@ from django.utils.translation import gettext_lazy
 from postledger.accounts import constraints, queries, workspaces
 from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.models import Workspace
-from postledger.accounts.queries import Organisation
 from postledger.accounts.workspaces import InvalidOrganisationError, WorkspaceExistsError
 from postledger.campaigns import test_sends
 from postledger.deliveries import account_changes
@@ -21,8 +20,7 @@ from postledger.providers import addresses
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.shared.sentences import translate
 
-_ORGANISATION = ("org_name", "org_address", "unsubscribe_base_url")
-_LONGEST_LINE = 200
+_PAGE = "unsubscribe_base_url"
 _LONGEST_URL = 500
 _LONGEST_ADDRESSES = 2_000
 
@@ -38,18 +36,6 @@ class WorkspaceForm(PageForm):
         help_text=gettext_lazy(
             "Of these pages, of daily limits, and of contacts and working hours without one."
         ),
-    )
-    org_name = forms.CharField(
-        label=gettext_lazy("Organisation"),
-        max_length=_LONGEST_LINE,
-        required=False,
-        help_text=gettext_lazy("Who writes, as the footer of every campaign says it."),
-    )
-    org_address = forms.CharField(
-        label=gettext_lazy("Postal address"),
-        max_length=_LONGEST_LINE,
-        required=False,
-        help_text=gettext_lazy("In the footer too; many countries require it."),
     )
     unsubscribe_base_url = forms.CharField(
         label=gettext_lazy("Unsubscribe page"),
@@ -84,20 +70,11 @@ class WorkspaceForm(PageForm):
             )
         return text
 
-    def clean_org_name(self) -> str:
-        return self._check("org_name", workspaces.check_footer_line)
-
-    def clean_org_address(self) -> str:
-        return self._check("org_address", workspaces.check_footer_line)
-
     def clean_unsubscribe_base_url(self) -> str:
-        return self._check("unsubscribe_base_url", workspaces.check_unsubscribe_url)
-
-    def _check(self, field: str, check: Callable[[str], None]) -> str:
         """Puts a refusal beside its field, together with those of the others."""
-        text: str = self.cleaned_data[field]
+        text: str = self.cleaned_data["unsubscribe_base_url"]
         try:
-            check(text)
+            workspaces.check_unsubscribe_url(text)
         except InvalidOrganisationError as refused:
             raise ValidationError(translate(refused)) from None
         return text
@@ -108,11 +85,7 @@ class WorkspaceForm(PageForm):
         steps: list[tuple[bool, str, Callable[[], None]]] = [
             ("name" in changed, "name", lambda: self._rename(workspace_id, actor)),
             ("time_zone" in changed, "time_zone", lambda: self._move(workspace_id, actor)),
-            (
-                not changed.isdisjoint(_ORGANISATION),
-                "unsubscribe_base_url",
-                lambda: self._introduce(workspace_id, actor),
-            ),
+            (_PAGE in changed, _PAGE, lambda: self._lead(workspace_id, actor)),
             ("test_emails" in changed, "test_emails", lambda: self._address(workspace_id, actor)),
         ]
         with transaction.atomic():
@@ -131,8 +104,6 @@ class WorkspaceForm(PageForm):
             self.add_error(field, _("Another workspace has this name. Choose another one."))
         except InvalidNameError:
             self.add_error(field, _("Use printable characters only."))
-        except InvalidOrganisationError as refused:
-            self.add_error(None, translate(refused))
         except RefusedError as refused:
             self.add_error(field, translate(refused))
 
@@ -144,9 +115,8 @@ class WorkspaceForm(PageForm):
         workspaces.set_time_zone(workspace_id, self.cleaned_data["time_zone"], actor=actor)
         account_changes.limits_changed(queries.sender_ids(workspace_id))
 
-    def _introduce(self, workspace_id: int, actor: str) -> None:
-        organisation = Organisation(*(self.cleaned_data[name] for name in _ORGANISATION))
-        workspaces.set_organisation(workspace_id, organisation, actor=actor)
+    def _lead(self, workspace_id: int, actor: str) -> None:
+        workspaces.set_unsubscribe_page(workspace_id, self.cleaned_data[_PAGE], actor=actor)
 
     def _address(self, workspace_id: int, actor: str) -> None:
         text = self.cleaned_data["test_emails"].strip()

@@ -15,7 +15,6 @@ from django.views.decorators.http import require_POST, require_safe
 from postledger.accounts import queries as accounts
 from postledger.accounts import workspaces
 from postledger.accounts.people.roles import Permission
-from postledger.accounts.queries import Organisation
 from postledger.accounts.workspaces import InvalidOrganisationError
 from postledger.content import brandings, pictures, previews
 from postledger.content.brandings import InvalidAccentError, InvalidLogoError
@@ -26,13 +25,13 @@ from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.letter_frame import show_in_frame
+from postledger.web.shared.sentences import translate
 
 _LONGEST_LINE = 500
 # Beside which field a refusal is shown.
 _FIELDS = {
     InvalidAccentError: "accent",
     InvalidLogoError: "logo_url",
-    InvalidOrganisationError: "address",
     InvalidPictureError: "logo",
 }
 
@@ -57,7 +56,10 @@ class BrandingForm(PageForm):
         help_text=gettext_lazy("As #1d4ed8, dark enough to be read on white. Empty: blue."),
     )
     name = forms.CharField(
-        label=gettext_lazy("Organisation"), required=False, max_length=_LONGEST_LINE
+        label=gettext_lazy("Organisation"),
+        required=False,
+        max_length=_LONGEST_LINE,
+        help_text=gettext_lazy("Who writes, as the footer of every campaign says it."),
     )
     address = forms.CharField(
         label=gettext_lazy("Postal address"),
@@ -85,11 +87,16 @@ def _store(visitor: Visitor, form: BrandingForm) -> bool:
     """Stores all or nothing; False with each refusal beside its field."""
     given = dict(form.cleaned_data)  # a refusal takes its field away from the form's
     with transaction.atomic():
-        for store in (_store_organisation, _store_look):
+        for field in ("name", "address"):
+            try:
+                workspaces.check_footer_line(given[field])
+            except InvalidOrganisationError as error:
+                form.add_error(field, translate(error))
+        for store in (_store_look, *([] if form.errors else [_store_organisation])):
             try:
                 store(visitor, given)
             except RefusedError as error:
-                form.add_error(_FIELDS.get(type(error)), str(error))
+                form.add_error(_FIELDS.get(type(error)), translate(error))
         if form.errors:
             transaction.set_rollback(True)
     return not form.errors
@@ -98,9 +105,10 @@ def _store(visitor: Visitor, form: BrandingForm) -> bool:
 def _store_organisation(visitor: Visitor, given: Mapping[str, Any]) -> None:
     workspace_id, actor = visitor.workspace.pk, visitor.actor
     stored = accounts.organisation(workspace_id)
-    named = Organisation(given["name"], given["address"], stored.unsubscribe_base_url)
-    if named != stored:
-        workspaces.set_organisation(workspace_id, named, actor=actor)
+    if (given["name"], given["address"]) != (stored.name, stored.address):
+        workspaces.set_footer(
+            workspace_id, name=given["name"], address=given["address"], actor=actor
+        )
 
 
 def _store_look(visitor: Visitor, given: Mapping[str, Any]) -> None:
