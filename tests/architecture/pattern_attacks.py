@@ -76,7 +76,7 @@ ATTACKS: Mapping[str, Attack] = {
     "content.rendering.checks: b'srcdoc'": Attack("srcdo"),
     r"content.rendering.checks: '[\\x00-\\x20]+'": Attack(" "),
     r"content.rendering.checks: '[\\t\\n\\r]'": Attack("\t"),
-    "content.rendering.compiled_template: _OPENING": Attack("{a"),
+    "content.rendering.liquid_text: _OPENING": Attack("{a"),
     "content.rendering.compiled_template: _END_OF_VALUE": Attack("}a"),
     "content.rendering.compiled_template: _END_OF_TAG": Attack("%"),
     "content.rendering.compiled_template: _RAW": Attack("{% raw "),

@@ -12,13 +12,16 @@ PACKAGE = Path(__file__).parents[2] / "src" / "postledger"
 # Packages, and modules of packages, whose refusals reach a page.
 SPOKEN = [
     "accounts",
+    "campaigns",
     "contacts",
+    "content",
     "deliveries/attention",
     "deliveries/ledger/opening.py",
     "deliveries/sender_setup.py",
     "feedback",
     "imports",
     "lib/secrets.py",
+    "mailing",
     "providers/addresses.py",
     "providers/registry.py",
     "providers/sendgrid",

@@ -15,6 +15,7 @@ from postledger.campaigns.models import Run
 from postledger.contacts.details import Details
 from postledger.content import articles
 from postledger.content.slices import SliceFields
+from postledger.lib import sentences
 from postledger.mailing.content_source import ArticleSource
 from postledger.mailing.models import Variant
 from tests.campaigns import press
@@ -61,7 +62,7 @@ def break_(run_id: UUID, fault: str) -> None:
 
 
 def trouble(run_id: UUID) -> str:
-    return Run.objects.values_list("trouble", flat=True).get(pk=run_id)
+    return sentences.read_document(Run.objects.values_list("trouble", flat=True).get(pk=run_id))
 
 
 def test_a_run_that_the_database_refuses_keeps_no_other_from_being_planned(acme: int) -> None:

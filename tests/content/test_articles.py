@@ -257,7 +257,7 @@ def test_a_slice_nobody_could_get_is_refused(acme: int, draft: SliceFields, mess
     [
         ("a\x00b", r"The body_md was not stored: it contains a NUL byte"),
         ("\ud800", "unpaired surrogate"),
-        ("é" * 262_145, "524290 bytes as UTF-8, and a mail may have at most 524288"),
+        ("é" * 262_145, "524,290 bytes as UTF-8, and a mail may have at most 524,288"),
     ],
 )
 def test_a_body_that_cannot_be_kept_is_refused(acme: int, body: str, message: str) -> None:

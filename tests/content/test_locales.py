@@ -28,7 +28,7 @@ def test_a_locale_is_served_by_itself_or_by_what_it_begins_with(
 def test_a_locale_longer_than_any_is_refused_before_it_is_read() -> None:
     asked = "a-" * 100_000
 
-    with pytest.raises(MissingLocaleError, match="200000 characters"):
+    with pytest.raises(MissingLocaleError, match="200,000 characters"):
         locales.choose(asked, available=["a"], fallback="a")
 
 

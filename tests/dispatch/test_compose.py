@@ -155,7 +155,7 @@ def test_a_mail_without_text_is_html_alone() -> None:
         (Body(subject="Hi", html="<script>1</script>"), "Remove the script element"),
         (Body(subject="Hi", html="<a href='javascript:x'>y</a>"), "javascript: URL"),
         (Body(subject="Hi", html="<p onclick='x'>y</p>"), "Remove the event handler"),
-        (Body(subject="Hi", html="x" * (checks.MAX_HTML_BYTES + 1)), "shorten it to 524288"),
+        (Body(subject="Hi", html="x" * (checks.MAX_HTML_BYTES + 1)), "shorten it to 524,288"),
     ],
 )
 @pytest.mark.parametrize("place", [0, shared_position(0)])

@@ -8,7 +8,9 @@ from postledger.accounts import provider_accounts, senders
 from postledger.accounts.models import Sender
 from postledger.campaigns import planning
 from postledger.deliveries import queries
+from postledger.lib import sentences
 from postledger.lib.errors import ConflictError
+from postledger.lib.sentences import Sentence, say
 
 
 class MailWaitsError(ConflictError):
@@ -16,12 +18,23 @@ class MailWaitsError(ConflictError):
 
     def __init__(self, waiting: int, unplanned: int) -> None:
         self.waiting, self.unplanned = waiting, unplanned
-        runs = f", and campaign runs still being planned: {unplanned}" if unplanned else ""
-        super().__init__(
-            f"Mails that wait for it: {waiting}{runs}. Archive it when they are sent; or cancel"
-            " their streams; or agree to it with although_mail_waits: then it takes no new mail,"
-            " and what waits is still sent."
-        )
+        super().__init__(sentences.join([_say_waiting(waiting, unplanned), _ARCHIVE_LATER]))
+
+
+_ARCHIVE_LATER = say(
+    "Archive it when they are sent; or cancel their streams; or agree to it with"
+    " although_mail_waits: then it takes no new mail, and what waits is still sent."
+)
+
+
+def _say_waiting(waiting: int, unplanned: int) -> Sentence:
+    if not unplanned:
+        return say("Mails that wait for it: %(waiting)s.", waiting=waiting)
+    return say(
+        "Mails that wait for it: %(waiting)s, and campaign runs still being planned: %(runs)s.",
+        waiting=waiting,
+        runs=unplanned,
+    )
 
 
 def archive_sender(

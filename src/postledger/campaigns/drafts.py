@@ -120,14 +120,20 @@ def change_campaign(  # noqa: PLR0913  the parts of a change, each by its name
         runs = Run.objects.filter(campaign_id=campaign_id, is_sandboxed=False)
         if only_draft and runs.filter(is_test=False).exists():
             raise AlreadyLaunchedError(
-                f"The campaign {before.tag!r} was launched, so it is not a draft any more."
-                " Duplicate it to change it."
+                say(
+                    "The campaign '%(tag)s' was launched, so it is not a draft any more."
+                    " Duplicate it to change it.",
+                    tag=before.tag,
+                )
             )
         if after.tag != before.tag and runs.exists():
             raise AlreadyLaunchedError(
-                f"The campaign {before.tag!r} has runs, and repeated requests find them by its tag:"
-                " with another tag they would send everything again. Keep the tag, or create a new"
-                " campaign."
+                say(
+                    "The campaign '%(tag)s' has runs, and repeated requests find them by its"
+                    " tag: with another tag they would send everything again. Keep the tag, or"
+                    " create a new campaign.",
+                    tag=before.tag,
+                )
             )
         _update(workspace_id, campaign_id, _columns(workspace_id, after, now), actor=actor)
         return Campaign.objects.values_list("updated_at", flat=True).get(pk=campaign_id)
@@ -254,14 +260,19 @@ def _columns(workspace_id: int, draft: Draft, now: datetime) -> dict[str, Any]:
 
 
 def _tag_taken(tag: str) -> CampaignExistsError:
-    return CampaignExistsError(f"This workspace has a campaign {tag!r}: choose another tag.")
+    return CampaignExistsError(
+        say("This workspace has a campaign '%(tag)s': choose another tag.", tag=tag)
+    )
 
 
 def _check_tag(tag: str) -> None:
     if not _TAG.fullmatch(tag):
         raise InvalidTagError(
-            f"{tag[:64]!r} cannot be the tag of a campaign: use up to 200 lowercase letters,"
-            " digits and hyphens."
+            say(
+                "'%(tag)s' cannot be the tag of a campaign: use up to 200 lowercase letters,"
+                " digits and hyphens.",
+                tag=tag[:64],
+            )
         )
 
 
@@ -283,7 +294,7 @@ def find_campaign(workspace_id: int, campaign_id: int) -> CampaignFacts:
     campaigns = Campaign.objects.filter(workspace_id=workspace_id, pk=campaign_id)
     campaign = campaigns.select_related("sender").first() if 0 < campaign_id < 2**63 else None
     if campaign is None:
-        raise CampaignUnknownError("Campaign not found.")
+        raise CampaignUnknownError(say("Campaign not found."))
     return _facts(campaign)
 
 

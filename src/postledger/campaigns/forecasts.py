@@ -11,6 +11,7 @@ from postledger.campaigns.progress import Progress
 from postledger.campaigns.states import RunState
 from postledger.contacts import audience
 from postledger.deliveries.entries import StreamKind
+from postledger.lib.sentences import say
 from postledger.mailing import send_times
 from postledger.pacing import outlook
 from postledger.pacing.outlook import Outlook, Workforce
@@ -35,7 +36,7 @@ def forecast_campaign(  # noqa: PLR0913  the parts of a question, each by its na
     """
     campaign = Campaign.objects.filter(workspace_id=workspace_id, pk=campaign_id).first()
     if campaign is None:
-        raise CampaignUnknownError("Campaign not found.")
+        raise CampaignUnknownError(say("Campaign not found."))
     workforce = Workforce(worker_count)
     runs = Run.objects.filter(campaign_id=campaign_id, is_test=False)
     run = runs.order_by("-stream_id").first()

@@ -29,6 +29,7 @@ from postledger.content.notion.pages import Page
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import StreamKind
 from postledger.lib.errors import ConflictError, NotFoundError
+from postledger.lib.sentences import say
 from postledger.mailing import content_source, send_times, snapshot, stream_letters
 from postledger.mailing.snapshot import Snapshot
 from postledger.pacing.stored import read_hours
@@ -91,7 +92,7 @@ class Launch:
 def find_run(workspace_id: int, run_id: UUID, *, only_sandboxed: bool = False) -> Run:
     run = Run.objects.filter(workspace_id=workspace_id, pk=run_id).first()
     if run is None or (only_sandboxed and not run.is_sandboxed):
-        raise CampaignUnknownError("Run not found.")
+        raise CampaignUnknownError(say("Run not found."))
     return run
 
 
@@ -197,7 +198,7 @@ def launch_remaining(
     """
     run = find_run(workspace_id, run_id)
     if run.is_test:
-        raise CampaignUnknownError("Run not found.")
+        raise CampaignUnknownError(say("Run not found."))
     root_id = run.root_id or run.pk
     previous_runs.check_root(root_id)
     launch = Launch(actor, now, uuid4(), root_id=root_id, member_id=member_id)
@@ -208,7 +209,7 @@ def start_run(workspace_id: int, campaign_id: int, launch: Launch) -> UUID:
     """Creates the run of a launch, or returns the run that its batch id has already."""
     campaign = Campaign.objects.filter(workspace_id=workspace_id, pk=campaign_id).first()
     if campaign is None:
-        raise CampaignUnknownError("Campaign not found.")
+        raise CampaignUnknownError(say("Campaign not found."))
     # Before the transaction: a page is read over the network.
     content = launch.snapshot or snapshot.take_snapshot(
         workspace_id, content_source.from_json(campaign.content), now=launch.now
@@ -220,7 +221,7 @@ def start_run(workspace_id: int, campaign_id: int, launch: Launch) -> UUID:
             raise CampaignUnknownError("Campaign not found.")
         if locked.updated_at != (launch.as_of or campaign.updated_at):
             raise CampaignChangedError(
-                "The campaign was changed at the same time. Look at it, and try again."
+                say("The campaign was changed at the same time. Look at it, and try again.")
             )
         run_id = find_launch(campaign, launch.launch_id)
         if run_id is not None:
@@ -228,8 +229,10 @@ def start_run(workspace_id: int, campaign_id: int, launch: Launch) -> UUID:
         _lock_sender(locked)
         if launch.is_first and Run.objects.filter(campaign=campaign, is_test=False).exists():
             raise AlreadyLaunchedError(
-                "This campaign was launched before, and is never sent to everybody twice."
-                " Send it to the remaining recipients, or create a new campaign."
+                say(
+                    "This campaign was launched before, and is never sent to everybody twice."
+                    " Send it to the remaining recipients, or create a new campaign."
+                )
             )
         if content.page is not None and not launch.is_test:
             is_remaining = launch.root_id is not None
@@ -250,8 +253,10 @@ def find_launch(campaign: Campaign, launch_id: UUID) -> UUID | None:
         return None
     if bytes(run.input_digest) != digest(campaign):
         raise BatchTakenError(
-            "This send_batch_id was used with other input. Use a new one to send something else;"
-            " repeat it with the same input to get its run."
+            say(
+                "This send_batch_id was used with other input. Use a new one to send something"
+                " else; repeat it with the same input to get its run."
+            )
         )
     return run.pk
 

@@ -94,7 +94,8 @@ class Run(models.Model):
     cursor_wave = models.IntegerField(db_default=0)
     cursor_address = models.TextField(db_default="", db_collation="C")
     excluded = models.JSONField(db_default={})  # counts of contacts without mail, by cause
-    trouble = models.TextField(db_default="")  # why planning stopped
+    # Why planning stopped, as `lib.sentences` writes it.
+    trouble = models.JSONField(db_default="")
     trouble_since = models.DateTimeField(null=True)
     planned_at = models.DateTimeField(null=True)
     first_mail_at = models.DateTimeField(null=True)  # when its first acceptance was noticed

@@ -20,8 +20,9 @@ from postledger.contacts.audience import FrozenAudience
 from postledger.contacts.filters import parsing
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.reasons import Reason
-from postledger.lib import database_outage, wake
+from postledger.lib import database_outage, sentences, wake
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 from postledger.mailing import chunks, send_times, snapshot, stream_letters
 from postledger.mailing.chunks import Chunk
 from postledger.mailing.send_times import Wave
@@ -30,9 +31,9 @@ from postledger.supabase import passes
 
 CHUNK = 10_000
 
-_BROKEN = (
-    "internal_error: The audience cannot be written into the ledger. The worker's log says why."
-    " Planning is retried continually, and the run can be cancelled."
+_BROKEN = say(
+    "The audience cannot be written into the ledger. The worker's log says why. Planning is retried"
+    " continually, and the run can be cancelled."
 )
 _log = structlog.get_logger(__name__)
 
@@ -83,12 +84,12 @@ def _plan_part(run_id: UUID) -> bool:
             wake.notify(Run.objects.values_list("stream_id", flat=True).get(pk=run_id))
             return True
     except RefusedError as error:
-        _store_trouble(run_id, f"{error.code}: {error}")
+        _store_trouble(run_id, error.code, error.sentence)
     except Exception as error:  # a broken run must not stop the others
         if database_outage.is_away(error):
             raise
         _log.exception("run_not_planned", run_id=str(run_id))
-        _store_trouble(run_id, _BROKEN)
+        _store_trouble(run_id, "internal_error", _BROKEN)
     return False
 
 
@@ -215,7 +216,9 @@ def _finish(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(planned_at=Now(), trouble="", trouble_since=None)
 
 
-def _store_trouble(run_id: UUID, trouble: str) -> None:
+def _store_trouble(run_id: UUID, code: str, reason: str) -> None:
     """Keeps the time since when planning has had this trouble; planning is retried continually."""
+    said = say("%(code)s: %(reason)s", code=code, reason=reason)
+    trouble = sentences.write_document(said)
     runs = Run.objects.filter(pk=run_id).exclude(trouble=trouble)
     runs.update(trouble=trouble, trouble_since=Now())

@@ -77,7 +77,7 @@ def render_preview(
     try:
         accounts.refuse_archived(sender)
     except SenderArchivedError as error:
-        finding = Finding(error.code, "sender", str(error))
+        finding = Finding(error.code, "sender", error.sentence)
         mail = replace(mail, findings=(*mail.findings, finding))
     return Preview(mail, recipient.from_name or sender.name)
 
@@ -208,4 +208,4 @@ def _stand_in(name: str) -> str:
 
 
 def _impossible(error: RefusedError, field_name: str) -> MailPreview:
-    return MailPreview((Finding(error.code, field_name, str(error)),))
+    return MailPreview((Finding(error.code, field_name, error.sentence),))

@@ -10,6 +10,7 @@ from postledger.deliveries import lineage
 from postledger.deliveries.partitions import MonthDroppedError
 from postledger.lib import ids
 from postledger.lib.errors import ConflictError
+from postledger.lib.sentences import say
 
 _NUMBER = (1 << ids.NUMBER_BITS) - 1
 # A stream's number is drawn under the campaign's lock, so it orders concurrent launches; its month
@@ -31,12 +32,17 @@ def check_lineage(run: Run) -> None:
     _check_months(streams)
     if _list_previous(run).filter(planned_at=None).exists():
         raise PreviousRunBusyError(
-            "This run waits until the previous run is planned, and then continues automatically."
+            say(
+                "This run waits until the previous run is planned, and then continues"
+                " automatically."
+            )
         )
     if lineage.is_draining(streams):
         raise PreviousRunBusyError(
-            "Cancelled mail of a previous run is still being booked."
-            " This run continues automatically afterwards."
+            say(
+                "Cancelled mail of a previous run is still being booked. This run continues"
+                " automatically afterwards."
+            )
         )
 
 
@@ -69,8 +75,10 @@ def check_root(root_id: UUID) -> None:
 def _check_months(streams: list[int]) -> None:
     if lineage.is_forgotten(streams):
         raise MonthDroppedError(
-            "The month of a previous run was dropped from the ledger, so its recipients are"
-            " unknown. Create a new campaign for recipients that you are sure of."
+            say(
+                "The month of a previous run was dropped from the ledger, so its recipients"
+                " are unknown. Create a new campaign for recipients that you are sure of."
+            )
         )
 
 

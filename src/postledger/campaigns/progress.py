@@ -19,7 +19,9 @@ from postledger.deliveries.queries import Books, ReportCounts, StreamFacts, Wait
 from postledger.deliveries.reason_texts import explain_reason
 from postledger.deliveries.reasons import LIMIT_REASONS, Reason
 from postledger.deliveries.states import State
+from postledger.lib import sentences
 from postledger.lib.ids import LAST_ID
+from postledger.lib.sentences import say
 from postledger.supabase import passes
 from postledger.supabase.passes import PassFailure
 
@@ -136,7 +138,7 @@ def list_progress(  # noqa: PLR0913  the parts of a query, each by its name
 ) -> list[Progress]:
     """A campaign's runs, the newest first; `before` is the last number of the previous page."""
     if not Campaign.objects.filter(workspace_id=workspace_id, pk=campaign_id).exists():
-        raise CampaignUnknownError("Campaign not found.")
+        raise CampaignUnknownError(say("Campaign not found."))
     runs = Run.objects.filter(campaign_id=campaign_id, stream_id__lt=before)
     if only_sandboxed:
         runs = runs.filter(is_sandboxed=True)
@@ -223,7 +225,7 @@ def _read_run(run: Run, figures: _Figures, now: datetime) -> ReadRun:
         books=books,
         feedback=figures.feedback[run.stream_id],
         excluded=run.excluded,
-        trouble=run.trouble,
+        trouble=sentences.read_document(run.trouble),
         trouble_since=run.trouble_since,
         audience_wait=None if is_cancelled else _audience_wait(run, failure),
         holds=list(map(_run_hold, holds)),
@@ -239,7 +241,10 @@ def explain_planning(stream_id: int) -> list[str]:
     if run is None:
         return []
     if run.trouble and run.trouble_since:
-        values = {"time": format_time(run.trouble_since), "detail": run.trouble}
+        values = {
+            "time": format_time(run.trouble_since),
+            "detail": sentences.read_document(run.trouble),
+        }
         return [gettext("Planning stopped at %(time)s: %(detail)s") % values]
     failure = passes.find_failure(run.workspace_id) if _awaits_pass(run) else None
     wait = _audience_wait(run, failure)

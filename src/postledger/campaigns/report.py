@@ -11,6 +11,7 @@ from postledger.deliveries import reporting
 from postledger.deliveries.entries import AttemptOutcome
 from postledger.deliveries.reporting import FailureCause, ReportedDelivery
 from postledger.deliveries.states import State
+from postledger.lib.sentences import say
 
 COLUMNS = (
     *("email", "status", "error_message", "message_id", "sent_at"),
@@ -86,27 +87,36 @@ def _remedy(cause: FailureCause) -> str:
     return _DOUBT if is_doubt else _REMEDIES.get(cause.outcome, _REFUSED)
 
 
-_REFUSED = (
-    "The provider refused these mails permanently. Fix what the example names, then retry this"
-    " cause; do not retry addresses that do not exist."
+_REFUSED = say(
+    "The provider refused these mails permanently. Fix what the example names, then retry"
+    " this cause; do not retry addresses that do not exist."
 )
-_DOUBT = (
-    "It is unknown whether the provider accepted these. Look at the"
-    " provider's own log, then decide with postledger resolve."
+_DOUBT = say(
+    "It is unknown whether the provider accepted these. Look at the provider's own log, then decide"
+    " under Needs attention or with postledger resolve."
 )
-_NOT_SENT = "These were in doubt and were counted as not sent. Retry this cause to send them again."
+_NOT_SENT = say(
+    "These were in doubt and were counted as not sent. Retry this cause to send them again."
+)
 _REMEDIES = {
-    AttemptOutcome.TRY_LATER: "The provider deferred these until no attempts were left."
-    " When it accepts mail again, retry this cause.",
-    AttemptOutcome.INVALID: "These mails could not be composed. Fix the contacts that the example"
-    " names, then retry this cause. If the content is wrong, duplicate the campaign, fix the copy,"
-    " and launch that; if others got this mail, narrow its audience to those who did not.",
+    AttemptOutcome.TRY_LATER: say(
+        "The provider deferred these until no attempts were left. When it accepts mail again,"
+        " retry this cause."
+    ),
+    AttemptOutcome.INVALID: say(
+        "These mails could not be composed. Fix the contacts that the example names, then"
+        " retry this cause. If the content is wrong, duplicate the campaign, fix the copy, and"
+        " launch that; if others got this mail, narrow its audience to those who did not."
+    ),
     AttemptOutcome.IN_DOUBT: _NOT_SENT,
     AttemptOutcome.LEASE_LOST: _NOT_SENT,
     AttemptOutcome.LOST_TIME: _NOT_SENT,
-    AttemptOutcome.POISON: "Workers crashed on these. Find the reason in their logs before"
-    " a retry.",
-    AttemptOutcome.GIVEN_UP: "The provider refused the sender, and nobody acted for 72 hours, or"
-    " the run was cancelled meanwhile. Mend the sender and release it; then retry this cause or,"
-    " after a cancel, send to the remaining recipients.",
+    AttemptOutcome.POISON: say(
+        "Workers crashed on these. Find the reason in their logs before a retry."
+    ),
+    AttemptOutcome.GIVEN_UP: say(
+        "The provider refused the sender, and nobody acted for 72 hours, or the run was"
+        " cancelled meanwhile. Mend the sender and release it; then retry this cause or, after"
+        " a cancel, send to the remaining recipients."
+    ),
 }

@@ -12,6 +12,7 @@ from postledger.campaigns.states import RunState
 from postledger.deliveries import why
 from postledger.deliveries.reason_texts import explain_reason
 from postledger.deliveries.why import Cause
+from postledger.lib.sentences import say
 
 
 def list_run_causes(workspace_id: int, run_id: UUID, *, now: datetime) -> list[Cause]:
@@ -64,7 +65,7 @@ def _explain_planning(run: Progress) -> list[Cause]:
 def _explain_trouble(issue: PlanningIssue) -> Cause:
     return Cause(
         "planning_stopped",
-        gettext("Planning its audience has stopped: %(detail)s") % {"detail": issue.detail},
+        say("Planning its audience has stopped: %(detail)s", detail=issue.detail),
         issue.since,
         None,
         gettext("the next try"),

@@ -18,8 +18,9 @@ from postledger.deliveries.entries import SeenDelivery
 from postledger.deliveries.queries import Books
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
-from postledger.lib import wake
+from postledger.lib import sentences, wake
 from postledger.lib.errors import ConflictError
+from postledger.lib.sentences import say
 
 SYSTEM = "postledger"
 ENDED_AT_ONCE = 1_000
@@ -110,8 +111,11 @@ def close_run(workspace_id: int, run_id: UUID, *, actor: str, now: datetime) -> 
             return  # without a failure it ends by itself
         if current.planned_at is None or current.waiting:
             raise RunBusyError(
-                f"The run is {current.state.value}, and {current.waiting:,} mails have no result"
-                " yet. Cancel it, or wait until all have one; then it can be closed."
+                say(
+                    "The run is still going on; mails without a result yet: %(waiting)s. Cancel it,"
+                    " or wait until all have one; then it can be closed.",
+                    waiting=current.waiting,
+                )
             )
         _end(run, Ending.CLOSED, actor)
 
@@ -182,11 +186,17 @@ def _is_cancelled(run: Run) -> bool:
     return queries.is_cancelled(queries.find_stream(run.stream_id))
 
 
+_OVER = {
+    Ending.SENT: say("The run is over: it was sent."),
+    Ending.CLOSED: say("The run is over: it was closed."),
+    Ending.CANCELLED: say("The run is over: it was cancelled."),
+}
+
+
 def _run_over(run: Run) -> RunOverError:
-    return RunOverError(
-        f"The run is over: it was {run.ended_as or Ending.CANCELLED.value}."
-        " Send to the remaining recipients, or launch another campaign."
-    )
+    ending = Ending(run.ended_as or Ending.CANCELLED)
+    remedy = say("Send to the remaining recipients, or launch another campaign.")
+    return RunOverError(sentences.join([_OVER[ending], remedy]))
 
 
 def _log(run: Run, action: trail.Action, actor: str, **data: int) -> None:

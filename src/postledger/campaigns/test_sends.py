@@ -12,6 +12,7 @@ from postledger.contacts.models import Contact
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import NewDelivery
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 from postledger.mailing import snapshot, stream_letters
 from postledger.mailing.models import Variant
 from postledger.mailing.snapshot import ByLocale, LetterChoice
@@ -46,8 +47,10 @@ def parse_addresses(text: str) -> tuple[str, ...]:
         _log.warning("test_addresses_invalid", count=invalid)
     if not parsed:
         raise NoTestAddressError(
-            "There is no address to send a test to. Name some, or set the workspace's test"
-            " addresses with postledger workspace tests."
+            say(
+                "There is no address to send a test to. Name some, or set the workspace's test"
+                " addresses in its settings or with postledger workspace tests."
+            )
         )
     if len(parsed) > MAX_ADDRESSES:
         _log.warning("test_addresses_too_many", count=len(parsed) - MAX_ADDRESSES)
@@ -94,9 +97,12 @@ def plan_test(
     excluded = Counter(codes[variant] for variant in variants.values() if variant in codes)
     if not lines:
         raise NoTestLetterError(
-            f"There is no letter for any of these addresses ({', '.join(sorted(excluded))}): the"
-            " content is for other places or languages. Name a contact that gets it, or add content"
-            " for everybody."
+            say(
+                "There is no letter for any of these addresses (%(reasons)s): the content is for"
+                " other places or languages. Name a contact that gets it, or add content for"
+                " everybody.",
+                reasons=", ".join(sorted(excluded)),
+            )
         )
     Run.objects.filter(pk=run.pk).update(excluded=excluded)
     ledger.enqueue(run.stream_id, lines)

@@ -16,6 +16,7 @@ from postledger.content import models
 from postledger.content.rendering import checks
 from postledger.content.slices import Slice, SliceFields
 from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
+from postledger.lib.sentences import say
 
 
 class ArticleExistsError(ConflictError):
@@ -52,11 +53,17 @@ class ArticleSummary:
 def create(workspace_id: int, *, key: str, title: str, actor: str) -> int:
     constraints.check_name("an article", title)
     taken = ArticleExistsError(
-        f"This workspace has an article “{key}” already: change it, or choose another key."
+        say(
+            "This workspace has an article “%(key)s” already: change it, or choose another key.",
+            key=key,
+        )
     )
     wrong = InvalidArticleKeyError(
-        f"{key[:64]!r} cannot be the key of an article: use up to 200 lowercase letters, digits"
-        " and hyphens."
+        say(
+            "'%(key)s' cannot be the key of an article: use up to 200 lowercase letters,"
+            " digits and hyphens.",
+            key=key[:64],
+        )
     )
     with constraints.refusing(content_article_once=taken, content_article_key=wrong):
         article = models.Article.objects.create(workspace_id=workspace_id, key=key, title=title)
@@ -172,16 +179,24 @@ def _storing(fields: SliceFields) -> Iterator[None]:
     for place in ("scope_ocd_id", "section", "title", "dek", "preheader", "body_md"):
         checks.refuse_unstorable(place, getattr(fields, place) or "")
     scope = InvalidSliceError(
-        f"The slice was not stored: {(fields.scope_ocd_id or '')[:64]!r} is no OCD id. Write one"
-        " like ocd-division/country:us/state:oh, or leave it out when the slice is for everybody."
+        say(
+            "The slice was not stored: '%(scope)s' is no OCD id. Write one like"
+            " ocd-division/country:us/state:oh, or leave it out when the slice is for"
+            " everybody.",
+            scope=(fields.scope_ocd_id or "")[:64],
+        )
     )
     window = InvalidSliceError(
-        "The slice was not stored: published_until is not after published_from. Correct one of"
-        " them, or leave one out."
+        say(
+            "The slice was not stored: published_until is not after published_from. Correct"
+            " one of them, or leave one out."
+        )
     )
     headline = InvalidSliceError(
-        "The slice was not stored: a headline needs a title or a dek. Write one, or unset"
-        " is_headline."
+        say(
+            "The slice was not stored: a headline needs a title or a dek. Write one, or unset"
+            " is_headline."
+        )
     )
     with constraints.refusing(
         content_slice_scope=scope, content_slice_window=window, content_slice_headline=headline
@@ -190,12 +205,16 @@ def _storing(fields: SliceFields) -> Iterator[None]:
 
 
 def _unknown(key: str) -> ArticleUnknownError:
-    return ArticleUnknownError(f"Article “{key[:64]}” not found in this workspace.")
+    return ArticleUnknownError(say("Article “%(key)s” not found in this workspace.", key=key[:64]))
 
 
 def _unknown_slice(key: str, slice_id: int) -> SliceUnknownError:
     return SliceUnknownError(
-        f"Slice {slice_id} not found in the article “{key[:64]}”: it may have been deleted."
+        say(
+            "Slice %(number)s not found in the article “%(key)s”: it may have been deleted.",
+            number=str(slice_id),
+            key=key[:64],
+        )
     )
 
 

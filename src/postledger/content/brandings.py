@@ -11,6 +11,7 @@ from postledger.content import models
 from postledger.content.rendering import branding as rules
 from postledger.content.rendering.branding import LEAST_CONTRAST, Branding
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 
 LONGEST_URL = 500
 # Without braces, which are Liquid, and quotes.
@@ -52,8 +53,12 @@ def set_branding(workspace_id: int, *, logo_url: str, accent: str, actor: str) -
 def _check_logo(url: str) -> None:
     if url and (len(url) > LONGEST_URL or not _LOGO_URL.fullmatch(url)):
         raise InvalidLogoError(
-            f"{url[:200]!r} cannot be the address of a logo: use one that begins with https://, at"
-            f" most {LONGEST_URL} characters, without spaces, quotes and braces."
+            say(
+                "'%(url)s' cannot be the address of a logo: use one that begins with https://,"
+                " at most %(longest)s characters, without spaces, quotes and braces.",
+                url=url[:200],
+                longest=LONGEST_URL,
+            )
         )
 
 
@@ -61,10 +66,17 @@ def _check_accent(colour: str) -> None:
     if not colour:
         return
     if not rules.is_colour(colour):
-        raise InvalidAccentError(f"{colour[:20]!r} is not a colour: write it as #1d4ed8.")
+        raise InvalidAccentError(
+            say("'%(colour)s' is not a colour: write it as #1d4ed8.", colour=colour[:20])
+        )
     contrast = rules.find_contrast(colour)
     if contrast < LEAST_CONTRAST:
         raise InvalidAccentError(
-            f"{colour} is too pale: links in it have a contrast of {contrast:.1f} on white, and"
-            f" people need at least {LEAST_CONTRAST}. Choose a darker colour."
+            say(
+                "%(colour)s is too pale: links in it have a contrast of %(contrast)s on white,"
+                " and people need at least %(least)s. Choose a darker colour.",
+                colour=colour,
+                contrast=f"{contrast:.1f}",
+                least=LEAST_CONTRAST,
+            )
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from postledger.lib.child_pool import AllBusyError, ChildPool, NoAnswerError
 from postledger.lib.errors import RefusedError, TooManyRequestsError
+from postledger.lib.sentences import say
 
 _MODULES = ("postledger.content.rendering.mail_preview",)
 
@@ -59,10 +60,14 @@ def render[**P, T](
             return _pool.call(function, *args, **kwargs)
     except NoAnswerError:
         raise ContentTooCostlyError(
-            "The content took too long to render, or needed too much memory. Use fewer elements,"
-            " tables, style rules, loops and filters."
+            say(
+                "The content took too long to render, or needed too much memory. Use fewer"
+                " elements, tables, style rules, loops and filters."
+            )
         ) from None
     except AllBusyError:
         raise RenderersBusyError(
-            "Too much other content is being rendered. Send the request again in a few seconds."
+            say(
+                "Too much other content is being rendered. Send the request again in a few seconds."
+            )
         ) from None

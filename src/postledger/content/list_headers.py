@@ -2,6 +2,7 @@
 
 import re
 
+from postledger.lib.sentences import say
 from postledger.providers.headers import InvalidHeaderError
 
 _URL = re.compile(r"https?://[!#-;=?-~]{1,900}")
@@ -24,7 +25,10 @@ def write_unsubscribe(url: str) -> str:
     # Mail programs take "=?" for the start of an encoded word, and decode the text behind it.
     if not _URL.fullmatch(url) or "=?" in url:
         raise InvalidHeaderError(
-            "The unsubscribe link does not fit into a header. Set a shorter URL:"
-            " postledger workspace footer WORKSPACE --unsubscribe-url URL."
+            say(
+                "The unsubscribe link does not fit into a header. Set a shorter URL in the settings"
+                " of the workspace, or with postledger workspace footer WORKSPACE --unsubscribe-url"
+                " URL."
+            )
         )
     return f"List-Unsubscribe: <{url}>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection
 
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 
 LONGEST = 35
 
@@ -28,8 +29,13 @@ def choose(requested: str, *, available: Collection[str], fallback: str = "") ->
     """
     if len(requested) > LONGEST:
         raise MissingLocaleError(
-            f"{requested[:LONGEST]!r} goes on for {len(requested)} characters, and a locale has at"
-            f" most {LONGEST}. Ask for a language like en, or a region like pt-BR."
+            say(
+                "'%(requested)s' goes on for %(size)s characters, and a locale has at most"
+                " %(longest)s. Ask for a language like en, or a region like pt-BR.",
+                requested=requested[:LONGEST],
+                size=len(requested),
+                longest=LONGEST,
+            )
         )
     spelling = {_fold(locale): locale for locale in available}
     wanted = _fold(requested)
@@ -40,9 +46,13 @@ def choose(requested: str, *, available: Collection[str], fallback: str = "") ->
     if fallback and _fold(fallback) in spelling:
         return spelling[_fold(fallback)]
     raise MissingLocaleError(
-        f"The template has no text for the locale {requested!r}; it has"
-        f" {', '.join(sorted(available)) or 'none'}. Ask for one of these, or add a version of the"
-        " template that has this one or a fallback."
+        say(
+            "The template has no text for the locale '%(requested)s'; it has %(available)s. Ask"
+            " for one of these, or add a version of the template that has this one or a"
+            " fallback.",
+            requested=requested,
+            available=", ".join(sorted(available)) or say("none"),
+        )
     )
 
 
@@ -51,8 +61,11 @@ def canonical(locale: str) -> str:
     written = locale.replace("_", "-")
     if len(written) > LONGEST or not _LOCALE.fullmatch(written):
         raise InvalidLocaleError(
-            f"{locale[:LONGEST]!r} is not a locale: write a language like en, and a region after"
-            " a hyphen where it matters, like pt-BR."
+            say(
+                "'%(locale)s' is not a locale: write a language like en, and a region after a"
+                " hyphen where it matters, like pt-BR.",
+                locale=locale[:LONGEST],
+            )
         )
     language, *others = written.lower().split("-")
     return "-".join([language, *map(_capitalize, others)])

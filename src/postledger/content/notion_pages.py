@@ -20,6 +20,7 @@ from postledger.content.rendering.letter import Script
 from postledger.content.rendering.source import make_fragment_script
 from postledger.lib.errors import RefusedError
 from postledger.lib.secrets import UnsealableError
+from postledger.lib.sentences import say
 
 _PATIENCE = 20.0  # seconds that a person waits for a preview
 
@@ -39,13 +40,19 @@ def require_notion(workspace_id: int) -> NotionSettings:
         notion = integrations.notion(workspace_id)
     except UnsealableError:
         raise NotionNotSetUpError(
-            "The workspace's integration notion cannot be opened: it was sealed under another"
-            " SECRET_KEY. postledger doctor says what to do."
+            say(
+                "The workspace's integration notion cannot be opened: it was sealed under another"
+                " SECRET_KEY. Enter its token anew in the settings, under Integrations; postledger"
+                " doctor says more."
+            )
         ) from None
     if notion is None:
         raise NotionNotSetUpError(
-            "The workspace has no Notion integration. Create one in Notion, share the page with it,"
-            " and run postledger integration set WORKSPACE notion --secret token=FILE."
+            say(
+                "The workspace has no Notion integration. Create one in Notion, share the page with"
+                " it, and enter its token in the settings, under Integrations, or run postledger"
+                " integration set WORKSPACE notion --secret token=FILE."
+            )
         )
     return notion
 
@@ -109,13 +116,17 @@ def _has_folder() -> bool:
 
 def _leave_for_launch(_url: str) -> str:
     raise NotCopiedError(
-        "The preview shows the picture's description: pictures that Notion hosts are private, and"
-        " are copied to their public address by a launch or a test."
+        say(
+            "The preview shows the picture's description: pictures that Notion hosts are"
+            " private, and are copied to their public address by a launch or a test."
+        )
     )
 
 
 def _refuse_picture(_url: str) -> str:
     raise UnavailableError(
-        "There is no folder for pictures, and Notion's own URLs of them expire after an hour."
-        " Set PICTURES_FOLDER and PICTURES_URL."
+        say(
+            "There is no folder for pictures, and Notion's own URLs of them expire after an"
+            " hour. Set PICTURES_FOLDER and PICTURES_URL."
+        )
     )

@@ -10,6 +10,7 @@ from postledger.accounts import trail
 from postledger.content import models, picture_types
 from postledger.content.picture_types import ENDINGS, MOST_BYTES
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 
 _NAME_BYTES = 32
 
@@ -29,17 +30,25 @@ def keep_picture(workspace_id: int, content: bytes, *, actor: str) -> str:
     base_url, media_type = find_base_url(), picture_types.find_type(content)
     if not base_url:
         raise InvalidPictureError(
-            "The picture was not stored: mail programs could not load it, because this"
-            " installation does not know its public address. Set PUBLIC_URL."
+            say(
+                "The picture was not stored: mail programs could not load it, because this"
+                " installation does not know its public address. Set PUBLIC_URL."
+            )
         )
     if media_type is None:
         raise InvalidPictureError(
-            "The picture was not stored: it is no PNG, JPEG, GIF or WebP. Save it as one of them."
+            say(
+                "The picture was not stored: it is no PNG, JPEG, GIF or WebP. Save it as one"
+                " of them."
+            )
         )
     if len(content) > MOST_BYTES:
         raise InvalidPictureError(
-            f"The picture was not stored: it has more than {MOST_BYTES // 1024**2} MB, and readers"
-            " would wait for it. Make it smaller."
+            say(
+                "The picture was not stored: it has more than %(most)s MB, and readers would"
+                " wait for it. Make it smaller.",
+                most=MOST_BYTES // 1024**2,
+            )
         )
     picture, is_new = models.Picture.objects.get_or_create(
         workspace_id=workspace_id,

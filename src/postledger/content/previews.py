@@ -23,7 +23,7 @@ def preview_footer(workspace_id: int) -> PreviewFooter:
     try:
         footer = letters.require_footer(organisation)
     except FooterEnvMissingError as missing:
-        return PreviewFooter(missing=(Finding(missing.code, "footer", str(missing)),))
+        return PreviewFooter(missing=(Finding(missing.code, "footer", missing.sentence),))
     return PreviewFooter(footer, values={"unsubscribe_url": organisation.unsubscribe_page})
 
 
@@ -64,7 +64,7 @@ def preview_article(
     try:
         letter = slices.assemble(chosen, ocd_ids=ocd_ids, now=now)
     except SubjectRequiredError as refused:
-        finding = Finding(refused.code, "subject", str(refused))
+        finding = Finding(refused.code, "subject", refused.sentence)
         return ArticlePreview(chosen, None, MailPreview((finding,)))
     footer = preview_footer(workspace_id)
     mail = preview_source(workspace_id, letter.source(), values={}, footer=footer)

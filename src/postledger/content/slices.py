@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from postledger.content.rendering.compiled_template import split_liquid
+from postledger.content.rendering.liquid_text import split_liquid
 from postledger.content.rendering.source import Format, Source
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 
 _MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
 
@@ -85,8 +86,10 @@ def assemble(slices: Iterable[Slice], *, ocd_ids: frozenset[str], now: datetime)
     headline = _headline(chosen)
     if headline is None or not _has_title(headline):
         raise SubjectRequiredError(
-            "The letter would have no subject: no slice that a recipient gets has a title or a dek."
-            " Give a title to a slice for everybody, and mark it as a headline."
+            say(
+                "The letter would have no subject: no slice that a recipient gets has a title"
+                " or a dek. Give a title to a slice for everybody, and mark it as a headline."
+            )
         )
     bodies = (piece.body_md.strip("\r\n") for piece in chosen)
     return Assembled(

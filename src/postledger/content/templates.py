@@ -14,6 +14,7 @@ from postledger.content import models
 from postledger.content.rendering.source import Format, Source
 from postledger.content.versions import BuiltinTemplate, Version, builtin_templates, check_version
 from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
+from postledger.lib.sentences import say
 
 
 class TemplateExistsError(ConflictError):
@@ -56,12 +57,18 @@ def create(workspace_id: int, *, key: str, name: str, actor: str) -> int:
     """Creates a template without a version; it hides a built-in one with the same key."""
     constraints.check_name("a template", name)
     taken = TemplateExistsError(
-        f"This workspace has a template {key!r} already: add a version to it, restore it if it is"
-        " archived, or choose another key."
+        say(
+            "This workspace has a template '%(key)s' already: add a version to it, restore it"
+            " if it is archived, or choose another key.",
+            key=key,
+        )
     )
     wrong = InvalidTemplateKeyError(
-        f"{key[:64]!r} cannot be the key of a template: use up to 64 lowercase letters, digits and"
-        " hyphens, and begin with no hyphen."
+        say(
+            "'%(key)s' cannot be the key of a template: use up to 64 lowercase letters, digits"
+            " and hyphens, and begin with no hyphen.",
+            key=key[:64],
+        )
     )
     with constraints.refusing(content_template_once=taken, content_template_key=wrong):
         template = models.Template.objects.create(workspace_id=workspace_id, key=key, name=name)
@@ -84,7 +91,11 @@ def archive(workspace_id: int, *, key: str, actor: str) -> None:
     with transaction.atomic():
         if not _in_use(workspace_id, key).update(archived_at=Now()):
             raise TemplateUnknownError(
-                f"This workspace has no template {key!r} of its own, or it is archived already."
+                say(
+                    "This workspace has no template '%(key)s' of its own, or it is archived"
+                    " already.",
+                    key=key,
+                )
             )
         _note(workspace_id, actor, "template.archived", key)
 
@@ -96,7 +107,9 @@ def restore(workspace_id: int, *, key: str, actor: str) -> None:
     )
     with transaction.atomic():
         if not archived.update(archived_at=None):
-            raise TemplateUnknownError(f"This workspace has no archived template {key!r}.")
+            raise TemplateUnknownError(
+                say("This workspace has no archived template '%(key)s'.", key=key)
+            )
         _note(workspace_id, actor, "template.restored", key)
 
 
@@ -159,8 +172,11 @@ def _lock(workspace_id: int, key: str) -> int:
     template_id = own.values_list("pk", flat=True).first()
     if template_id is None:
         raise TemplateUnknownError(
-            f"This workspace has no template {key!r} of its own: create it, or restore it if it is"
-            " archived."
+            say(
+                "This workspace has no template '%(key)s' of its own: create it, or restore it"
+                " if it is archived.",
+                key=key,
+            )
         )
     return template_id
 
@@ -170,7 +186,7 @@ def _store(template_id: int, version: Version) -> int:
     number = (earlier.aggregate(newest=Max("number"))["newest"] or 0) + 1
     row = models.TemplateVersion.objects.create(
         template_id=template_id,
-        number=number,
+        number=str(number),
         required=list(version.required),
         optional=list(version.optional),
         fallback_locale=version.fallback_locale,
@@ -213,16 +229,25 @@ def _builtin(key: str) -> BuiltinTemplate:
     template = builtin_templates().get(key)
     if template is None:
         raise TemplateUnknownError(
-            f"Template {key!r} not found, or archived: choose one from the list of templates."
+            say(
+                "Template '%(key)s' not found, or archived: choose one from the list of templates.",
+                key=key,
+            )
         )
     return template
 
 
 def _no_version(key: str, number: int | None) -> TemplateUnknownError:
     if number is None:
-        return TemplateUnknownError(f"The template {key!r} has no version yet: add one.")
+        return TemplateUnknownError(
+            say("The template '%(key)s' has no version yet: add one.", key=key)
+        )
     return TemplateUnknownError(
-        f"The template {key!r} has no version {number}: choose another, or use the newest."
+        say(
+            "The template '%(key)s' has no version %(number)s: choose another, or use the newest.",
+            key=key,
+            number=str(number),
+        )
     )
 
 

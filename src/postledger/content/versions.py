@@ -13,6 +13,7 @@ from postledger.content import isolation, locales
 from postledger.content.rendering import checks, letter
 from postledger.content.rendering.source import Format, Source, make_script
 from postledger.lib.errors import RefusedError, TooManyRequestsError
+from postledger.lib.sentences import say
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
@@ -57,7 +58,7 @@ def check_version(version: Version, *, workspace_id: int | None) -> Version:
         texts=tuple(replace(text, locale=locales.canonical(text.locale)) for text in version.texts),
     )
     for flaw in _flaws(canonical):
-        raise InvalidVersionError(f"The version was not stored: {flaw}")
+        raise InvalidVersionError(say("The version was not stored: %(flaw)s", flaw=flaw))
     for text in canonical.texts:
         for place in ("subject", "preheader", "body", "text"):
             checks.refuse_unstorable(place, getattr(text, place))
@@ -74,38 +75,53 @@ def check_version(version: Version, *, workspace_id: int | None) -> Version:
             raise  # says nothing about the version
         except RefusedError as refused:
             raise InvalidVersionError(
-                "The version was not stored: no mail can be made of its text for the locale"
-                f" {text.locale}. {refused}"
+                say(
+                    "The version was not stored: no mail can be made of its text for the"
+                    " locale %(locale)s. %(refused)s",
+                    locale=text.locale,
+                    refused=refused.sentence,
+                )
             ) from refused
     return canonical
 
 
 def _flaws(version: Version) -> Iterator[str]:
     if not version.texts:
-        yield "it has no text. Give it one in at least one locale."
+        yield say("it has no text. Give it one in at least one locale.")
     for locale in _repeated(version.locales()):
-        yield f"it has two texts for the locale {locale}. Keep one of them."
+        yield say("it has two texts for the locale %(locale)s. Keep one of them.", locale=locale)
     if version.fallback_locale and version.fallback_locale not in version.locales():
         yield (
-            f"it has no text for its fallback locale {version.fallback_locale}. Add one, or name"
-            f" one of {', '.join(version.locales())}."
+            say(
+                "it has no text for its fallback locale %(fallback_locale)s. Add one, or name"
+                " one of %(locales)s.",
+                fallback_locale=version.fallback_locale,
+                locales=", ".join(version.locales()),
+            )
         )
     yield from _name_flaws([*version.required, *version.optional])
     for text in version.texts:
-        for part in ("subject", "body"):
-            if not getattr(text, part).strip():
-                yield f"it has no {part} for the locale {text.locale}. Write one."
+        if not text.subject.strip():
+            yield say("it has no subject for the locale %(locale)s. Write one.", locale=text.locale)
+        if not text.body.strip():
+            yield say("it has no body for the locale %(locale)s. Write one.", locale=text.locale)
 
 
 def _name_flaws(names: list[str]) -> Iterator[str]:
     for name in names:
         if not _NAME.fullmatch(name):
             yield (
-                f"{name[:64]!r} cannot be the name of a variable. Use up to 64"
-                " letters, digits and _, and begin with no digit."
+                say(
+                    "'%(name)s' cannot be the name of a variable. Use up to 64 letters, digits"
+                    " and _, and begin with no digit.",
+                    name=name[:64],
+                )
             )
     for name in _repeated(names):
-        yield f"the variable {name} is declared twice. Keep it as required or as optional."
+        yield say(
+            "the variable %(name)s is declared twice. Keep it as required or as optional.",
+            name=name,
+        )
 
 
 def _repeated(values: list[str]) -> list[str]:

@@ -14,6 +14,7 @@ from postledger.content.rendering import preheader
 from postledger.deliveries import queries
 from postledger.deliveries.queries import MailContent
 from postledger.dispatch.rounds import compose
+from postledger.lib import sentences
 from postledger.lib.errors import RefusedError
 
 # Whoever has the token of a link can act for the person, and others look at the mail too.
@@ -92,9 +93,11 @@ def _fill_again(workspace_id: int, content: MailContent, digest: str) -> PastLet
     try:
         preview = previews.preview_script(workspace_id, script, values=values, footer=None)
     except RefusedError as refused:
-        return NoLetter(Absence.NOT_MADE, str(refused))
+        return NoLetter(Absence.NOT_MADE, refused.sentence)
     if preview.mail is None:
-        return NoLetter(Absence.NOT_MADE, " ".join(fault.remedy for fault in preview.faults()))
+        return NoLetter(
+            Absence.NOT_MADE, sentences.join(fault.remedy for fault in preview.faults())
+        )
     mail = preview.mail
     return PastLetter(mail.subject, hide_tokens(mail.html), hide_tokens(mail.text))
 

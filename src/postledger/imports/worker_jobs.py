@@ -115,7 +115,7 @@ def _document(dry_run: ImportPreview, problems: list[RowProblem]) -> dict[str, o
 
 
 def _save_trouble(import_id: int, error: Exception) -> None:
-    said = error.args[0] if isinstance(error, RefusedError) else _SERVER_FAILED
+    said = error.sentence if isinstance(error, RefusedError) else _SERVER_FAILED
     trouble = sentences.write_document(said)
     imports = Import.objects.filter(pk=import_id)
     imports.filter(state=ImportState.RUNNING.value).update(trouble=trouble, due_at=Now() + PATIENCE)

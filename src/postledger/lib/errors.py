@@ -17,6 +17,12 @@ class RefusedError(Exception):
 
     code: ClassVar[str] = "refused"
 
+    @property
+    def sentence(self) -> str:
+        """The message; a `Sentence` keeps its form, which `str` of the error loses."""
+        message: str = self.args[0] if self.args else ""
+        return message
+
 
 class BadRequestError(RefusedError):
     """The request cannot be understood, whatever it asks for."""

@@ -7,7 +7,7 @@ from uuid import UUID
 from postledger.lib.sentences import say
 
 KEY_PATTERN = "^[a-z0-9][a-z0-9-]{0,63}$"  # of the keys of lists and templates
-UNSTORABLE = "Contains a NUL byte or an unpaired surrogate; remove it."
+UNSTORABLE = say("Contains a NUL byte or an unpaired surrogate; remove it.")
 
 
 def is_storable(text: str) -> bool:

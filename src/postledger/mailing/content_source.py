@@ -13,6 +13,7 @@ from postledger.content.slices import Slice
 from postledger.content.templates import TemplateUnknownError
 from postledger.content.versions import Version
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import Sentence, say
 
 
 class ContentUnknownError(RefusedError):
@@ -83,11 +84,23 @@ def find_template(workspace_id: int, content: TemplateSource) -> Version:
     try:
         return templates.find_version(workspace_id, key=content.key, number=content.version)
     except TemplateUnknownError:
-        which = "" if content.version is None else f" with a version {content.version}"
-        raise ContentUnknownError(
-            f"This workspace has no active template {content.key[:64]!r}{which}, which the campaign"
-            " names. Create it, or choose other content."
-        ) from None
+        raise ContentUnknownError(_say_unknown(content)) from None
+
+
+def _say_unknown(content: TemplateSource) -> Sentence:
+    key = content.key[:64]
+    if content.version is None:
+        return say(
+            "This workspace has no active template '%(key)s', which the campaign names. Create it,"
+            " or choose other content.",
+            key=key,
+        )
+    return say(
+        "This workspace has no active template '%(key)s' with a version %(version)s, which the"
+        " campaign names. Create it, or choose other content.",
+        key=key,
+        version=str(content.version),
+    )
 
 
 def find_slices(workspace_id: int, content: ArticleSource) -> tuple[Slice, ...]:
@@ -95,6 +108,9 @@ def find_slices(workspace_id: int, content: ArticleSource) -> tuple[Slice, ...]:
         return tuple(articles.list_published(workspace_id, article_key=content.key))
     except ArticleUnknownError:
         raise ContentUnknownError(
-            f"This workspace has no article {content.key[:200]!r}, which the campaign names."
-            " Create it, or choose other content."
+            say(
+                "This workspace has no article '%(key)s', which the campaign names. Create it,"
+                " or choose other content.",
+                key=content.key[:200],
+            )
         ) from None

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from pydantic import TypeAdapter
 
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import Sentence, say
 from postledger.pacing import hours
 from postledger.pacing.hours import WorkingHours
 
@@ -47,10 +48,18 @@ def check(send_time: SendTime, *, now: datetime) -> None:
     if send_time.local_time is not None:
         moment = send_time.local_time.replace(tzinfo=UTC)
     if moment is not None and abs(moment - now) > MAX_DISTANCE:
-        is_where = "in the past" if moment < now else f"more than {MAX_DISTANCE.days} days away"
-        raise InvalidTimingError(
-            f"{moment:%Y-%m-%d} is {is_where}. Choose a moment within the coming year."
-        )
+        raise InvalidTimingError(_say_far(moment, now))
+
+
+def _say_far(moment: datetime, now: datetime) -> Sentence:
+    day = f"{moment:%Y-%m-%d}"
+    if moment < now:
+        return say("%(day)s is in the past. Choose a moment within the coming year.", day=day)
+    return say(
+        "%(day)s is more than %(days)s days away. Choose a moment within the coming year.",
+        day=day,
+        days=MAX_DISTANCE.days,
+    )
 
 
 def split_waves(

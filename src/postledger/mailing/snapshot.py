@@ -21,6 +21,7 @@ from postledger.content.rendering.letter import Script
 from postledger.content.rendering.source import make_script
 from postledger.content.slices import Slice, SubjectRequiredError
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 from postledger.mailing import content_source
 from postledger.mailing.content_source import (
     ArticleSource,
@@ -109,8 +110,10 @@ def read_mailout_page(workspace_id: int, page_id: str) -> Page:
     page = notion_pages.read_page(notion, page_id)
     if notion.mailouts and notion.mailouts not in page.mailout.table_ids:
         raise NotAMailoutError(
-            "The page is not in the table of mailouts that the integration notion names."
-            " Move it there, or mail another page."
+            say(
+                "The page is not in the table of mailouts that the integration notion names."
+                " Move it there, or mail another page."
+            )
         )
     return page
 
@@ -127,18 +130,20 @@ def snapshot_page(workspace_id: int, page: Page, footer: Footer) -> Snapshot:
 def check_page(page: Page) -> None:
     """Refuses a page without a subject or without content."""
     if not page.mailout.subject.strip():
-        raise SubjectRequiredError("The page has no subject. Write one in its subject property.")
+        raise SubjectRequiredError(
+            say("The page has no subject. Write one in its subject property.")
+        )
     if not page.html.strip() and not page.text.strip():
-        raise EmptyBodyError("The page has no content. Write something into it, then send it.")
+        raise EmptyBodyError(say("The page has no content. Write something into it, then send it."))
 
 
 def _snapshot_inline(
     workspace_id: int, content: InlineSource, footer: Footer, branding: Branding
 ) -> Snapshot:
     if not content.subject.strip():
-        raise SubjectRequiredError("The campaign has no subject. Write one.")
+        raise SubjectRequiredError(say("The campaign has no subject. Write one."))
     if not content.body.strip():
-        raise EmptyBodyError("The campaign has no body. Write one.")
+        raise EmptyBodyError(say("The campaign has no body. Write one."))
     script = isolation.render(
         workspace_id,
         make_script,
@@ -170,7 +175,11 @@ def _snapshot_article(
     places = list_places(choice, now=now)
     if not any(slices.choose(choice.slices, ocd_ids=frozenset(places), now=now)):
         raise EmptyBodyError(
-            f"The article {key!r} has no slice that is published now. Publish one, then send it."
+            say(
+                "The article '%(key)s' has no slice that is published now. Publish one, then"
+                " send it.",
+                key=key,
+            )
         )
     assemble_letter(workspace_id, choice, places, footer=footer, now=now)
     return Snapshot(choice, ())

@@ -20,6 +20,7 @@ from postledger.content.slices import SubjectRequiredError
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import Body
 from postledger.lib.errors import RefusedError, TooManyRequestsError
+from postledger.lib.sentences import say
 from postledger.mailing import snapshot
 from postledger.mailing.chunks import Exclusion
 from postledger.mailing.models import LetterStream, Variant
@@ -109,8 +110,12 @@ def _resolve_places(
         number += 1
         if number > MAX_LETTERS:
             raise TooManyLettersError(
-                f"The audience needs more than {MAX_LETTERS:,} different letters, the limit of one"
-                " run. Give slices to fewer places, or send to parts of the audience."
+                say(
+                    "The audience needs more than %(most)s different letters, the limit"
+                    " of one run. Give slices to fewer places, or send to parts of the"
+                    " audience.",
+                    most=MAX_LETTERS,
+                )
             )
         add_letter(stream, number, script)
         created.append(_variant(stream, variant, number))

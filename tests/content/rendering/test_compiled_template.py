@@ -13,9 +13,9 @@ from postledger.content.rendering.compiled_template import (
     InvalidTemplateError,
     MissingVariableError,
     RenderError,
-    without_liquid,
 )
 from postledger.content.rendering.liquid import Budget
+from postledger.content.rendering.liquid_text import without_liquid
 
 PLAIN = "Dear {{ name }}, {{ order.total }} for {{ name }}."
 

@@ -214,7 +214,7 @@ def test_what_conditions_put_together_is_judged_as_a_whole(html: str) -> None:
 
 
 def test_a_mail_that_gets_too_large_is_refused() -> None:
-    with pytest.raises(LetterError, match="shorten it to 524288"):
+    with pytest.raises(LetterError, match="shorten it to 524,288"):
         fill_letter(note="я" * 262_145)
 
 

@@ -9,10 +9,9 @@ from postledger.content.rendering import liquid
 from postledger.content.rendering.compiled_template import (
     CompiledTemplate,
     RenderError,
-    split_liquid,
-    without_liquid,
 )
 from postledger.content.rendering.letter import Letter, Script
+from postledger.content.rendering.liquid_text import split_liquid, without_liquid
 
 pytestmark = pytest.mark.slow
 

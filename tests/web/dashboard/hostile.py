@@ -19,7 +19,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "accounts_auditentry": ("actor", "action", "subject"),
     "alerts_alert": ("subject",),
     "campaigns_campaign": ("name",),
-    "campaigns_run": ("actor", "trouble"),
+    "campaigns_run": ("actor",),
     "contacts_consentevent": ("source", "actor", "text_version", "detail"),
     "contacts_contact": ("name", "external_id"),
     "contacts_list": ("name",),
@@ -29,7 +29,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "content_template": ("name",),
     "content_templatetext": ("subject", "body", "text"),
     "contacts_segment": ("name", "actor"),
-    "imports_import": ("file_name", "actor", "trouble"),
+    "imports_import": ("file_name", "actor"),
     "deliveries_attempt": ("code", "detail", "original_code"),
     "deliveries_body": ("subject", "text", "to_name"),
     "deliveries_delivery": ("code", "message_id"),
@@ -42,6 +42,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "notifications_notification": ("code",),
     "notifications_topic": ("template",),
 }
+_JSON_COLUMNS: Mapping[str, str] = {"campaigns_run": "trouble", "imports_import": "trouble"}
 
 
 def poison() -> None:
@@ -53,6 +54,8 @@ def poison() -> None:
             # No two workspaces have one name.
             texts = ", ".join(f"{name} = %(text)s || ctid::text" for name in columns)
             cursor.execute(f"UPDATE {table} SET {texts}", {"text": TEXT})
+        for table, name in _JSON_COLUMNS.items():
+            cursor.execute(f"UPDATE {table} SET {name} = to_jsonb(%(text)s::text)", {"text": TEXT})
         cursor.execute("SET session_replication_role = origin")
 
 

@@ -14,6 +14,7 @@ from postledger.campaigns.notion import error_rows
 from postledger.content import letters
 from postledger.content.notion.pages import Page
 from postledger.lib.errors import ConflictError, RefusedError
+from postledger.lib.sentences import say
 from postledger.mailing import snapshot
 from postledger.mailing.content_source import PageSource
 
@@ -88,7 +89,7 @@ def _launch(
         run_id = launching.start_run(workspace_id, campaign.pk, launch)
     except (AlreadyLaunchedError, CampaignChangedError):
         if _was_mailed(workspace_id, request.page_id):
-            raise _already_sent("This page was mailed a moment ago.") from None
+            raise _already_sent(say("This page was mailed a moment ago.")) from None
         raise
     return LaunchedMailout(run_id, page.mailout.is_test)
 
@@ -144,8 +145,10 @@ def _check_not_test(page: Page) -> None:
     """Refuses a page that is marked as a test: only the test addresses get it."""
     if page.mailout.is_test:
         raise PageIsTestError(
-            "The page is a test: is_test is ticked. Untick it to send it to everybody, or send a"
-            " test."
+            say(
+                "The page is a test: is_test is ticked. Untick it to send it to everybody, or"
+                " send a test."
+            )
         )
 
 
@@ -153,9 +156,9 @@ def _check_unsent(workspace_id: int, page: Page) -> None:
     """Refuses a page that was mailed by our own books, or by its properties."""
     _check_not_test(page)
     if _was_mailed(workspace_id, page.mailout.page_id):
-        raise _already_sent("This page was mailed before, whatever it says in Notion now.")
+        raise _already_sent(say("This page was mailed before, whatever it says in Notion now."))
     if page.mailout.status.casefold() == SENT.casefold() or page.mailout.sent_at is not None:
-        raise _already_sent("The page says that it was sent: see its status and sent_at.")
+        raise _already_sent(say("The page says that it was sent: see its status and sent_at."))
 
 
 def _was_mailed(workspace_id: int, page_id: UUID | str) -> bool:
@@ -165,6 +168,9 @@ def _was_mailed(workspace_id: int, page_id: UUID | str) -> bool:
 
 def _already_sent(reason: str) -> MailoutAlreadySentError:
     return MailoutAlreadySentError(
-        f"{reason} A page goes to everybody once. Send its run to the remaining recipients, tick"
-        " is_test to see it again yourself, or copy it to a new page."
+        say(
+            "%(reason)s A page goes to everybody once. Send its run to the remaining"
+            " recipients, tick is_test to see it again yourself, or copy it to a new page.",
+            reason=reason,
+        )
     )

@@ -14,6 +14,7 @@ import httpx
 from postledger.content import picture_types
 from postledger.content.picture_types import ENDINGS, MOST_BYTES
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 
 NOTION_ORIGINS = frozenset(
     {
@@ -62,7 +63,7 @@ class Album:
         """The URL of the copy; the same bytes always have the same one."""
         content, content_type = self._fetch(url)
         if picture_types.find_type(content) != content_type:
-            raise _unavailable("Its content does not match its type.")
+            raise _unavailable(say("Its content does not match its type."))
         name = f"{sha256(content).hexdigest()}.{ENDINGS[content_type]}"
         self._write(self._folder / name, content)
         return f"{self._base_url}/{name}"
@@ -71,13 +72,15 @@ class Album:
         try:
             return self._download(self._permitted(url))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _unavailable(f"Fetching it failed ({type(error).__name__}).") from None
+            raise _unavailable(
+                say("Fetching it failed (%(name)s).", name=type(error).__name__)
+            ) from None
 
     def _permitted(self, url: str) -> httpx.URL:
         parsed = httpx.URL(url)
         origin = f"{parsed.scheme}://{parsed.netloc.decode()}"
         if parsed.userinfo or origin not in self._origins:
-            raise _unavailable("It is on a host that is not one of Notion's.")
+            raise _unavailable(say("It is on a host that is not one of Notion's."))
         return parsed
 
     def _download(self, url: httpx.URL) -> tuple[bytes, str]:
@@ -108,11 +111,16 @@ class Album:
 
 def _content_type(response: httpx.Response) -> str:
     if response.status_code != HTTPStatus.OK:
-        raise _unavailable(f"Fetching it was answered with status {response.status_code}.")
+        raise _unavailable(
+            say(
+                "Fetching it was answered with status %(status)s.",
+                status=str(response.status_code),
+            )
+        )
     header = str(response.headers.get("content-type", ""))
     content_type = header.partition(";")[0].strip().lower()
     if content_type not in ENDINGS:
-        raise _unavailable("It is not a PNG, JPEG, GIF or WebP.")
+        raise _unavailable(say("It is not a PNG, JPEG, GIF or WebP."))
     return content_type
 
 
@@ -121,14 +129,17 @@ def _limited(chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
     for chunk in chunks:
         size += len(chunk)
         if size > MOST_BYTES:
-            raise _unavailable(f"It has more than {MOST_BYTES // 1024**2} MB.")
+            raise _unavailable(say("It has more than %(most)s MB.", most=MOST_BYTES // 1024**2))
         if time.monotonic() > deadline:
-            raise _unavailable("Fetching it took too long.")
+            raise _unavailable(say("Fetching it took too long."))
         yield chunk
 
 
 def _unavailable(reason: str) -> UnavailableError:
     return UnavailableError(
-        f"{reason} Its description is shown instead. Try again, or put a smaller PNG or JPEG into"
-        " the page."
+        say(
+            "%(reason)s Its description is shown instead. Try again, or put a smaller PNG or"
+            " JPEG into the page.",
+            reason=reason,
+        )
     )

@@ -21,6 +21,7 @@ from postledger.lib.remote_calls import (
     fits_header,
     parse_retry_after,
 )
+from postledger.lib.sentences import Sentence, say
 
 VERSION = "2026-03-11"
 
@@ -120,16 +121,19 @@ class Api:
         except (httpx.HTTPError, RequestTimeoutError) as error:
             return _no_answer(type(error).__name__)
         except ValueError:
-            return _no_answer("its answer is not JSON")
-        return answer if isinstance(answer, dict) else _no_answer("its answer is no object")
+            return _no_answer(say("its answer is not JSON"))
+        return answer if isinstance(answer, dict) else _no_answer(say("its answer is no object"))
 
     def _wait(self, seconds: float) -> None:
         """Raises NotionTooSlowError in place of waiting until the deadline."""
         if self._clock() + seconds >= self._deadline:
             raise NotionTooSlowError(
-                f"Notion did not give the whole page within {self._patience:.0f} seconds, so"
-                " reading it was given up. Try again in a minute. If the page is long, split it in"
-                " Notion; a launch waits longer."
+                say(
+                    "Notion did not give the whole page within %(patience)s seconds, so"
+                    " reading it was given up. Try again in a minute. If the page is long,"
+                    " split it in Notion; a launch waits longer.",
+                    patience=f"{self._patience:.0f}",
+                )
             )
         if seconds:
             self._sleep(seconds)
@@ -139,8 +143,10 @@ def _checked(token: str) -> str:
     token = token.strip()
     if not fits_header(token):
         raise NotionUnauthorizedError(
-            "The Notion token is empty, or contains characters that no token has."
-            " Copy the integration's token from Notion again."
+            say(
+                "The Notion token is empty, or contains characters that no token has. Copy the"
+                " integration's token from Notion again."
+            )
         )
     return token
 
@@ -148,9 +154,12 @@ def _checked(token: str) -> str:
 def _no_answer(reason: str) -> FailedCall:
     """No answer, or one that only a broken connection or a broken server gives."""
     error = NotionUnreachableError(
-        f"Notion could not be reached, or did not answer as it should ({reason})."
-        " Check that this machine reaches Notion's API and that Notion reports no outage,"
-        " then try again."
+        say(
+            "Notion could not be reached, or did not answer as it should (%(reason)s). Check"
+            " that this machine reaches Notion's API and that Notion reports no outage, then"
+            " try again.",
+            reason=reason,
+        )
     )
     return FailedCall(error, is_transient=True)
 
@@ -161,33 +170,64 @@ _ERRORS: Mapping[int, type[RefusedError]] = {
     HTTPStatus.NOT_FOUND: NotionPageNotFoundError,
     HTTPStatus.TOO_MANY_REQUESTS: NotionRateLimitedError,
 }
-_MESSAGES: Mapping[int, str] = {
-    HTTPStatus.UNAUTHORIZED: "Notion does not accept the token. It was copied incompletely, or it"
-    " was revoked. Copy the integration's token from Notion again.",
-    HTTPStatus.FORBIDDEN: "Notion accepts the token, but the integration may not do this. Give it"
-    " the capabilities to read, update and insert content in its settings in Notion.",
-    HTTPStatus.NOT_FOUND: "Notion shows this integration no {kind} {id}. It does not exist, or it"
-    " is not shared: open the page in Notion and add the integration to its connections; do so also"
-    " for pages from which it shows synced blocks.",
-    HTTPStatus.TOO_MANY_REQUESTS: "Notion received too many requests, perhaps also from other"
-    " programs of the same workspace. Try again {when}.",
+
+
+def _explain(status: int, *, path: str, wait: float | None) -> Sentence:
+    match status:
+        case HTTPStatus.UNAUTHORIZED:
+            return say(
+                "Notion does not accept the token. It was copied incompletely, or it was revoked."
+                " Copy the integration's token from Notion again."
+            )
+        case HTTPStatus.FORBIDDEN:
+            return say(
+                "Notion accepts the token, but the integration may not do this. Give it the"
+                " capabilities to read, update and insert content in its settings in Notion."
+            )
+        case HTTPStatus.NOT_FOUND:
+            kind, object_id, *_ = [*path.split("/"), ""]
+            return say(
+                "Notion shows this integration no %(kind)s %(id)s. It does not exist, or it is not"
+                " shared: open the page in Notion and add the integration to its connections; do so"
+                " also for pages from which it shows synced blocks.",
+                kind=_KINDS.get(kind, kind),
+                id=object_id,
+            )
+        case HTTPStatus.TOO_MANY_REQUESTS:
+            return say(
+                "Notion received too many requests, perhaps also from other programs of the same"
+                " workspace. Try again %(when)s.",
+                when=say("in some minutes") if wait is None else _say_seconds(wait),
+            )
+        case _:
+            return say(
+                "Notion refused the request with status %(status)s, and would refuse it again."
+                " Check that the address of Notion's API is right and that this version of"
+                " Postledger is not too old for it.",
+                status=str(status),
+            )
+
+
+def _say_seconds(wait: float) -> Sentence:
+    return say("in %(seconds)s seconds", seconds=f"{wait:.0f}")
+
+
+# What the paths of the API name.
+_KINDS: Mapping[str, Sentence] = {
+    "pages": say("page"),
+    "blocks": say("block"),
+    "databases": say("database"),
+    "data_sources": say("data source"),
 }
-_REFUSED = (
-    "Notion refused the request with status {status}, and would refuse it again. Check that the"
-    " address of Notion's API is right and that this version of Postledger is not too old for it."
-)
 
 
 def _status_failure(status: int, *, headers: Mapping[str, str], path: str) -> FailedCall:
     """Leaves out Notion's own message: it may quote the request."""
     wait = parse_retry_after(headers.get("retry-after", ""))
     if status == HTTPStatus.CONFLICT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return replace(_no_answer(f"status {status}"), retry_after=wait)
-    kind, object_id, *_ = [*path.split("/"), ""]
-    when = "in some minutes" if wait is None else f"in {wait:.0f} seconds"
-    message = _MESSAGES.get(status, _REFUSED).format(
-        kind=kind.removesuffix("s"), id=object_id, when=when, status=status
-    )
+        reason = say("status %(status)s", status=str(status))
+        return replace(_no_answer(reason), retry_after=wait)
+    message = _explain(status, path=path, wait=wait)
     error = _ERRORS.get(status, NotionRequestRefusedError)(message)
     is_limited = status == HTTPStatus.TOO_MANY_REQUESTS
     return FailedCall(error, is_transient=is_limited, retry_after=wait, was_not_executed=is_limited)

@@ -12,6 +12,7 @@ from postledger.content.notion.blocks import Block, Blocks
 from postledger.content.notion.fields import Record
 from postledger.content.notion.mailouts import MailoutPage
 from postledger.content.notion.writing import Writer
+from postledger.lib.sentences import say
 
 API = "https://api.notion.com"
 MOST_LEVELS = 50
@@ -66,8 +67,11 @@ class _Walk:
     def inside(self, block_id: str, *, level: int) -> Blocks:
         if level > MOST_LEVELS:
             raise NotionPageTooLargeError(
-                f"The page is nested more than {MOST_LEVELS} levels deep, or its synced blocks"
-                " contain themselves. Flatten it in Notion."
+                say(
+                    "The page is nested more than %(most)s levels deep, or its synced"
+                    " blocks contain themselves. Flatten it in Notion.",
+                    most=MOST_LEVELS,
+                )
             )
         return tuple(self._block(raw, level) for raw in self._children(block_id))
 
@@ -92,8 +96,11 @@ class _Walk:
         self._count += count
         if self._count > MOST_BLOCKS:
             raise NotionPageTooLargeError(
-                f"The page has more than {MOST_BLOCKS} blocks, which is too much for a mail."
-                " Shorten it, or split it into several pages."
+                say(
+                    "The page has more than %(most)s blocks, which is too much for a"
+                    " mail. Shorten it, or split it into several pages.",
+                    most=MOST_BLOCKS,
+                )
             )
 
 
@@ -103,6 +110,9 @@ def canonical(page_id: str) -> str:
         return str(uuid.UUID(page_id.strip()))
     except ValueError:
         raise NotionPageNotFoundError(
-            f"{page_id[:64]!r} is not the id of a Notion page: an id has 32 digits from 0 to f."
-            " Copy it from the end of the page's link."
+            say(
+                "'%(page_id)s' is not the id of a Notion page: an id has 32 digits from 0 to"
+                " f. Copy it from the end of the page's link.",
+                page_id=page_id[:64],
+            )
         ) from None

@@ -15,6 +15,7 @@ from postledger.content.notion.client import Reader
 from postledger.content.notion.mailouts import MailoutPage
 from postledger.content.notion.rich_text import RichText
 from postledger.content.rendering.checks import Finding
+from postledger.lib.sentences import say
 
 # Copies the picture at a URL and returns the URL of the copy; may raise UnavailableError.
 type Keep = Callable[[str], str]
@@ -55,7 +56,7 @@ def gather_pictures(
         except UnavailableError as error:
             place = _place(image.id, "image")
             is_warning = isinstance(error, NotCopiedError)
-            missing[image.id] = Finding(error.code, place, str(error), is_warning)
+            missing[image.id] = Finding(error.code, place, error.sentence, is_warning)
     return urls, list(missing.values())
 
 
@@ -63,8 +64,10 @@ def _public_url(image: Image) -> str:
     url = rich_text.followable(image.url)
     if url is None or not url.lower().startswith(("http://", "https://")):
         raise UnavailableError(
-            "The picture's address does not begin with http:// or https://. Its description is"
-            " shown instead. Upload the picture to Notion."
+            say(
+                "The picture's address does not begin with http:// or https://. Its"
+                " description is shown instead. Upload the picture to Notion."
+            )
         )
     return url
 
@@ -83,35 +86,38 @@ def inspect(content: Sequence[Block]) -> Iterator[Finding]:
                 pass
         for span in chain.from_iterable(_texts(block)):
             if span.link and rich_text.followable(span.link) is None:
-                yield _unfollowable(f"block {block.id}", span.link)
+                yield _unfollowable(say("block %(block)s", block=block.id), span.link)
 
 
 def _place(block_id: str, block_type: str) -> str:
-    return f"block {block_id} ({block_type})"
+    return say("block %(block)s (%(type)s)", block=block_id, type=block_type)
 
 
 def _unsupported(block: blocks.Unknown) -> Finding:
     happened = (
-        "It was left out, because it has no text."
+        say("It was left out, because it has no text.")
         if block.text is None
-        else "Its text is shown as a plain paragraph."
+        else say("Its text is shown as a plain paragraph.")
     )
-    remedy = f"{happened} Replace it in Notion by a block that mails can show."
+    remedy = say(
+        "%(happened)s Replace it in Notion by a block that mails can show.", happened=happened
+    )
     return Finding("content_block_unsupported", _place(block.id, block.type), remedy)
 
 
 def _expiring(block: blocks.HostedFile) -> Finding:
-    remedy = (
-        "It is named without a link, because Notion's links to its files end after an hour."
-        " Put the file where it can stay and link it from there."
+    remedy = say(
+        "It is named without a link, because Notion's links to its files end after an"
+        " hour. Put the file where it can stay and link it from there."
     )
     return Finding("file_link_expires", _place(block.id, block.type), remedy)
 
 
 def _unfollowable(place: str, url: str) -> Finding:
-    remedy = (
-        f"The link to {url[:80]!r} was left out and its text kept."
-        " Use an address that starts with https, http, mailto or tel."
+    remedy = say(
+        "The link to '%(url)s' was left out and its text kept. Use an address that starts"
+        " with https, http, mailto or tel.",
+        url=url[:80],
     )
     return Finding("link_unsupported", place, remedy)
 

@@ -8,6 +8,7 @@ from postledger.content.notion import fields
 from postledger.content.notion.api import Api, NotionPageNotFoundError
 from postledger.content.notion.fields import Record
 from postledger.content.notion.mailouts import normalize_name
+from postledger.lib.sentences import say
 
 type Value = str | int | datetime
 type Types = Mapping[str, str]  # of a table's properties, by their names
@@ -40,8 +41,11 @@ class Writer:
         sources = fields.records(database, "data_sources")
         if not sources:
             raise NotionPageNotFoundError(
-                f"The database {database_id} of Notion shows this integration no data source."
-                " Share the database itself with it, not a linked view of it."
+                say(
+                    "The database %(id)s of Notion shows this integration no data"
+                    " source. Share the database itself with it, not a linked view of it.",
+                    id=database_id,
+                )
             )
         source_id = fields.text(sources[0], "id")
         return DataSource(

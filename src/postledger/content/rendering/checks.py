@@ -9,13 +9,16 @@ from typing import Self, override
 
 from postledger.content.rendering import html_allow_list, html_tokens
 from postledger.content.rendering.html_tokens import Attribute, Kind, LineNumbers
+from postledger.lib import sentences
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 from postledger.lib.values import is_storable
 
 MAX_HTML_BYTES = 524_288
 MAX_SUBJECT = 150
 
 MOST_FINDINGS = 20
+MOST_TOLD = 5  # by one refusal
 
 _LONGEST_QUOTED = 1_000  # characters
 _MOST_PIECES = 20_000  # tags and attributes: some tenths of a second
@@ -36,7 +39,11 @@ class FindingsError(RefusedError):
     """Content was refused; its findings say why, and where."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
-        super().__init__(" ".join(f"{found.place}: {found.remedy}" for found in findings[:5]))
+        told = (
+            say("%(place)s: %(remedy)s", place=found.place, remedy=found.remedy)
+            for found in findings[:MOST_TOLD]
+        )
+        super().__init__(sentences.join(told))
         self.findings = tuple(findings)
 
     @override
@@ -52,14 +59,22 @@ def refuse_unstorable(place: str, text: str) -> None:
     """Refuses a text that PostgreSQL does not store, or that is larger than any mail may be."""
     if not is_storable(text):
         raise UnstorableTextError(
-            f"The {place} was not stored: it contains a NUL byte or an unpaired surrogate."
-            " Remove it."
+            say(
+                "The %(place)s was not stored: it contains a NUL byte or an unpaired"
+                " surrogate. Remove it.",
+                place=place,
+            )
         )
     size = len(text.encode())
     if size > MAX_HTML_BYTES:
         raise UnstorableTextError(
-            f"The {place} was not stored: it has {size} bytes as UTF-8, and a mail may have at"
-            f" most {MAX_HTML_BYTES}. Shorten it."
+            say(
+                "The %(place)s was not stored: it has %(size)s bytes as UTF-8, and a mail may"
+                " have at most %(most)s. Shorten it.",
+                place=place,
+                size=size,
+                most=MAX_HTML_BYTES,
+            )
         )
 
 
@@ -70,9 +85,13 @@ def findings(*, subject: str, html: str) -> list[Finding]:
 
 def check_subject(subject: str) -> list[Finding]:
     if not subject.strip():
-        return [Finding("subject_missing", "subject", "Give the mail a subject.")]
+        return [Finding("subject_missing", "subject", say("Give the mail a subject."))]
     if len(subject) > MAX_SUBJECT:
-        remedy = f"It has {len(subject)} characters; shorten it to {MAX_SUBJECT}."
+        remedy = say(
+            "It has %(size)s characters; shorten it to %(most)s.",
+            size=len(subject),
+            most=MAX_SUBJECT,
+        )
         return [Finding("subject_too_long", "subject", remedy)]
     return []
 
@@ -99,10 +118,14 @@ def _first_distinct(findings: Iterable[Finding]) -> list[Finding]:
 def _html_findings(html: str, *, is_accepted: bool = False) -> Iterator[Finding]:
     data = html.encode(errors="surrogatepass")
     if len(data) > MAX_HTML_BYTES:
-        remedy = f"It has {len(data)} bytes as UTF-8; shorten it to {MAX_HTML_BYTES}."
+        remedy = say(
+            "It has %(size)s bytes as UTF-8; shorten it to %(most)s.",
+            size=len(data),
+            most=MAX_HTML_BYTES,
+        )
         yield Finding("html_too_large", "html", remedy)
     elif not html.strip():
-        yield Finding("html_missing", "html", "Give the mail an HTML body.")
+        yield Finding("html_missing", "html", say("Give the mail an HTML body."))
     else:
         is_suspicious, lines = _is_suspicious(data), LineNumbers(html)
         for code, offset in _dangers(html) if is_suspicious else ():
@@ -139,11 +162,15 @@ _SUSPICIOUS = (
 )
 
 _REMEDIES = {
-    "script_element": "Remove the script element: no mail program runs it, and filters refuse it.",
-    "event_handler": "Remove the event handler: no mail program runs it, and filters refuse it.",
-    "script_url": "Replace the javascript: URL by the address of a page.",
-    "markup_too_complex": f"Use at most {_MOST_PIECES} tags and attributes.",
-    "markup_unreadable": "Close every tag and quote, and write &lt; for < inside attributes.",
+    "script_element": say(
+        "Remove the script element: no mail program runs it, and filters refuse it."
+    ),
+    "event_handler": say(
+        "Remove the event handler: no mail program runs it, and filters refuse it."
+    ),
+    "script_url": say("Replace the javascript: URL by the address of a page."),
+    "markup_too_complex": say("Use at most %(most)s tags and attributes.", most=_MOST_PIECES),
+    "markup_unreadable": say("Close every tag and quote, and write &lt; for < inside attributes."),
 }
 
 

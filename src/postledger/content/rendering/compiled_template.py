@@ -23,7 +23,9 @@ from postledger.content.rendering import liquid
 from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.choices import Choice, find_choice, find_path
 from postledger.content.rendering.liquid import Budget, BudgetedContext
+from postledger.content.rendering.liquid_text import split_liquid
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import Sentence, say
 
 type Values = Mapping[str, object]
 
@@ -34,7 +36,9 @@ class MissingVariableError(RefusedError):
     code = "template_missing_variable"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"The variable {name} has no value. Give it one, and send again.")
+        super().__init__(
+            say("The variable %(name)s has no value. Give it one, and send again.", name=name)
+        )
         self.name = name
 
     @override
@@ -121,7 +125,10 @@ class CompiledTemplate:
         analysis = template.analyze()
         for name, spans in analysis.filters.items():
             if name not in template.env.filters:
-                remedy = f"There is no filter {name[:100]!r}; use one of the documented ones."
+                remedy = say(
+                    "There is no filter '%(name)s'; use one of the documented ones.",
+                    name=name[:100],
+                )
                 raise _bad("liquid_invalid", source, spans[0].index, remedy)
         self.names = frozenset(analysis.globals)
         self.literals, self.holes = _split(template, assigned=frozenset(analysis.locals))
@@ -145,9 +152,13 @@ class CompiledTemplate:
             name = str(error.message).removesuffix(" is undefined").strip("'")
             raise MissingVariableError(name) from None
         except ResourceLimitError as error:
-            raise RenderError(f"The template is too costly: {error.message}.") from None
+            raise RenderError(
+                say("The template is too costly: %(reason)s.", reason=_describe(error))
+            ) from None
         except Exception as error:  # noqa: BLE001  filters fail in many ways with values of people
-            raise RenderError(f"The template cannot be rendered: {_describe(error)}.") from None
+            raise RenderError(
+                say("The template cannot be rendered: %(reason)s.", reason=_describe(error))
+            ) from None
 
     def text(self, values: Values, budget: Budget | None = None) -> str:
         return join(self.literals, self.fill(values, budget))
@@ -206,7 +217,10 @@ class CompiledTemplate:
 
 
 def _too_much_output() -> ResourceLimitError:
-    return ResourceLimitError(f"it prints more than {liquid.MOST_OUTPUT} characters", token=None)
+    return ResourceLimitError(
+        say("it prints more than %(most)s characters", most=liquid.MOST_OUTPUT),
+        token=None,
+    )
 
 
 def join(literals: Sequence[str], texts: Sequence[str]) -> str:
@@ -216,42 +230,17 @@ def join(literals: Sequence[str], texts: Sequence[str]) -> str:
     return "".join(pieces)
 
 
-def without_liquid(source: str, *, value: str = "x") -> str:
-    """The text with `value` in place of each value, and nothing in place of tags."""
-    parts = split_liquid(source)
-    parts[1::2] = [value if tag.startswith("{{") else "" for tag in parts[1::2]]
-    return "".join(parts)
-
-
-def split_liquid(source: str) -> list[str]:
-    """Texts and tags in turn, the first and the last a text.
-
-    A pattern with both ends would search to the end again for each tag that has none.
-    """
-    parts, written, at = list[str](), 0, 0
-    ends = {"{{": "}}", "{%": "%}"}
-    while opening := _OPENING.search(source, at):
-        end = source.find(ends[opening[0]], opening.end()) if opening[0] in ends else -1
-        if end < 0:
-            ends.pop(opening[0], None)  # no later one has an end either
-            at = opening.start() + 1
-        else:
-            parts += (source[written : opening.start()], source[opening.start() : end + 2])
-            written = at = end + 2
-    return [*parts, source[written:]]
-
-
 def _parsed(source: str, *, is_html: bool) -> BoundTemplate:
     _refuse_costly(source)
     try:
         template = _ENVIRONMENTS[is_html].from_string(source)
     except RecursionError:
-        raise InvalidTemplateError("liquid_too_deep", 1, "Nest fewer conditions.") from None
+        raise InvalidTemplateError("liquid_too_deep", 1, say("Nest fewer conditions.")) from None
     except LiquidError as error:
         context = error.context()
         message = _describe(error)
         line = context[0] if context else _find_line(source, message)
-        remedy = f"Liquid does not understand this: {message}."
+        remedy = say("Liquid does not understand this: %(message)s.", message=message)
         raise InvalidTemplateError("liquid_invalid", line, remedy) from None
     return template
 
@@ -289,7 +278,6 @@ def _fails_with(tag: str, message: str) -> bool:
 
 
 _LONGEST_TAG = 4_000
-_OPENING = re.compile(r"\{[{%]")
 _END_OF_VALUE = re.compile(r"\}\}")
 _END_OF_TAG = re.compile(r"%\}")
 _RAW = re.compile(r"\{%-?\s*raw\s*-?%\}")
@@ -305,14 +293,23 @@ def _refuse_costly(source: str) -> None:
     ):
         # The end of the last one is enough: an earlier one without an end would take it.
         if start >= 0 and not closing.search(source, start):
-            raise _bad("liquid_unclosed", source, start, f"{opening} has no end; close it.")
+            raise _bad(
+                "liquid_unclosed",
+                source,
+                start,
+                say("%(opening)s has no end; close it.", opening=opening),
+            )
     if _count_tags(source) > liquid.MOST_TAGS:
-        remedy = f"It has {_count_tags(source)} Liquid tags; use at most {liquid.MOST_TAGS}."
+        remedy = say(
+            "It has %(number)s Liquid tags; use at most %(most)s.",
+            number=_count_tags(source),
+            most=liquid.MOST_TAGS,
+        )
         raise _bad("liquid_too_many", source, 0, remedy)
     for tag in split_liquid(source)[1::2]:
         if len(tag) > _LONGEST_TAG:
             offset = source.index(tag)
-            raise _bad("liquid_too_long", source, offset, "Write several shorter tags.")
+            raise _bad("liquid_too_long", source, offset, say("Write several shorter tags."))
 
 
 def _bad(code: str, source: str, offset: int, remedy: str) -> InvalidTemplateError:
@@ -386,4 +383,7 @@ def _escape(text: str) -> str:
 
 
 def _describe(error: BaseException) -> str:
-    return str(getattr(error, "message", None) or type(error).__name__)[:200]
+    message = getattr(error, "message", None)
+    if isinstance(message, Sentence):
+        return message
+    return str(message or type(error).__name__)[:200]

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Self
 
+from postledger.lib import sentences
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 
 # Marks the place for the footer in our layout.
 PLACE = "<!--footer-->"
@@ -64,12 +66,18 @@ class Footer:
         missing = [option for option, value in options.items() if not value]
         remedies = []
         if missing:
-            remedies.append(f"Set {', '.join(missing)} with postledger workspace footer.")
+            remedies.append(
+                say(
+                    "Set %(options)s with postledger workspace footer, or in the settings of the"
+                    " workspace.",
+                    options=", ".join(missing),
+                )
+            )
         if not has_secret:
-            remedies.append("Set UNSUBSCRIBE_SECRET in the environment.")
+            remedies.append(say("Set UNSUBSCRIBE_SECRET in the environment."))
         if remedies:
             raise FooterEnvMissingError(
-                f"The workspace's footer is not complete. {' '.join(remedies)}"
+                sentences.join([say("The workspace's footer is not complete."), *remedies])
             )
         return cls(org_name.strip(), org_address.strip())
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from postledger.content.rendering import html_tokens
 from postledger.content.rendering.html_tokens import Attribute, Kind, Token
+from postledger.lib.sentences import say
 
 # fmt: off
 ELEMENTS = frozenset({
@@ -88,16 +89,20 @@ _INPUTS = frozenset({"checkbox", "radio"})  # without a form they only switch st
 _REMEDIES = {
     **dict.fromkeys(
         ("applet", "embed", "frame", "frameset", "iframe", "object", "portal"),
-        "no mail program shows another page inside a mail. Link to it, or show a picture of it.",
+        say(
+            "no mail program shows another page inside a mail. Link to it, or show a picture of it."
+        ),
     ),
     **dict.fromkeys(
         ("button", "form", "input", "isindex", "keygen", "select", "textarea"),
-        "many mail programs block forms or warn of them. Link to a page with the form.",
+        say("many mail programs block forms or warn of them. Link to a page with the form."),
     ),
-    **dict.fromkeys(("math", "svg"), "few mail programs show it. Use a picture, such as a PNG."),
-    "base": "it changes where every link leads. Write each link in full.",
+    **dict.fromkeys(
+        ("math", "svg"), say("few mail programs show it. Use a picture, such as a PNG.")
+    ),
+    "base": say("it changes where every link leads. Write each link in full."),
 }
-_UNKNOWN = "it is no element of a mail. Where it is meant as text, write &lt; for <."
+_UNKNOWN = say("it is no element of a mail. Where it is meant as text, write &lt; for <.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,7 @@ def find_refused(html: str) -> Iterator[Refusal]:
     if not _is_known_to_be_fine(html):
         for tag in html_tokens.tags_of_every_reading(html):
             if tag.kind is Kind.BROKEN:
-                remedy = "Close every tag and quote, and write &lt; for < inside attributes."
+                remedy = say("Close every tag and quote, and write &lt; for < inside attributes.")
                 yield Refusal("markup_unreadable", tag.start, remedy)
             else:
                 yield from _judge_tag(html, tag)
@@ -168,7 +173,11 @@ def _judge_tag(html: str, tag: Token) -> Iterator[Refusal]:
         name == "input" and not _INPUTS.issuperset(_values(html, attributes, "type") or [""])
     ):
         reason = _REMEDIES.get(name, _UNKNOWN)
-        yield Refusal("element_refused", tag.start, f"Remove the element {name[:40]}: {reason}")
+        yield Refusal(
+            "element_refused",
+            tag.start,
+            say("Remove the element %(name)s: %(reason)s", name=name[:40], reason=reason),
+        )
         return
     yield from _judge_head(html, tag, attributes)
     for attribute in attributes:
@@ -184,11 +193,11 @@ def _judge_head(html: str, tag: Token, attributes: Sequence[Attribute]) -> Itera
     """The two elements that mean something else with each value of an attribute."""
     meanings = _values(html, attributes, "http-equiv") if tag.name == "meta" else ()
     if not _METAS.issuperset(meaning.strip() for meaning in meanings):
-        remedy = "Remove the meta element: a mail cannot lead to another page or set rules."
+        remedy = say("Remove the meta element: a mail cannot lead to another page or set rules.")
         yield Refusal("element_refused", tag.start, remedy)
     relations = " ".join(_values(html, attributes, "rel") if tag.name == "link" else ())
     if not _RELATIONS.issuperset(relations.split()):
-        remedy = "Remove the link element: only style sheets and icons can be linked."
+        remedy = say("Remove the link element: only style sheets and icons can be linked.")
         yield Refusal("element_refused", tag.start, remedy)
 
 
@@ -197,7 +206,11 @@ def _judge_attribute(html: str, tag: Token, attribute: Attribute) -> Iterator[Re
     if name.startswith("on") and name != "on":
         return
     if not (name in ATTRIBUTES or name.startswith(_ATTRIBUTE_PREFIXES) or _STRAY.fullmatch(name)):
-        remedy = f"Remove the attribute {name[:40]} of {tag.name}: mails need none of this name."
+        remedy = say(
+            "Remove the attribute %(name)s of %(element)s: mails need none of this name.",
+            name=name[:40],
+            element=tag.name,
+        )
         yield Refusal("attribute_refused", tag.start, remedy)
     elif name == "style":
         yield from _judge_style(attribute.decoded(html), tag.start)
@@ -207,9 +220,9 @@ def _judge_attribute(html: str, tag: Token, attribute: Attribute) -> Iterator[Re
             yield Refusal("url_refused", tag.start, _URL_REMEDY)
 
 
-_URL_REMEDY = (
-    "Begin links with https:, mailto:, tel: or sms:, and the addresses of pictures with https:,"
-    " cid: or data:image/png."
+_URL_REMEDY = say(
+    "Begin links with https:, mailto:, tel: or sms:, and the addresses of pictures with"
+    " https:, cid: or data:image/png."
 )
 
 
@@ -257,7 +270,10 @@ def _judge_style(css: str, offset: int) -> Iterator[Refusal]:
 
 def _judge_reading(text: str, offset: int) -> Iterator[Refusal]:
     if match := _ACTIVE.search(text):
-        remedy = f"Remove {match[0]} from the style: old programs run what stands there."
+        remedy = say(
+            "Remove %(written)s from the style: old programs run what stands there.",
+            written=match[0],
+        )
         yield Refusal("style_refused", offset, remedy)
     for match in _STYLE_URL.finditer(text):
         url = match[1]

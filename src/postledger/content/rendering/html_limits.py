@@ -10,6 +10,7 @@ from postledger.content.rendering import html_tokens
 from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.html_tokens import Kind
 from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.lib.sentences import say
 
 DEEPEST = 75  # with rows and cells between them, three times as deep: lxml drops what is below 255
 MOST_ELEMENTS = 10_000
@@ -57,12 +58,14 @@ def findings(html: str, *, marked: MarkedText) -> list[Finding]:
 
 
 def unreadable(place: str) -> Finding:
-    remedy = "Close every tag and quote, and write &lt; for < inside attributes."
+    remedy = say("Close every tag and quote, and write &lt; for < inside attributes.")
     return Finding("markup_unreadable", place, remedy)
 
 
 def too_complex(place: str) -> Finding:
-    remedy = (
-        f"Close what is open, nest at most {DEEPEST} elements, and use at most {MOST_ELEMENTS}."
+    remedy = say(
+        "Close what is open, nest at most %(deepest)s elements, and use at most %(most)s.",
+        deepest=DEEPEST,
+        most=MOST_ELEMENTS,
     )
     return Finding("markup_too_complex", place, remedy)

@@ -20,10 +20,11 @@ from postledger.content.rendering.compiled_template import (
     Values,
     Variable,
     join,
-    without_liquid,
 )
 from postledger.content.rendering.footer import Footer
 from postledger.content.rendering.liquid import Budget
+from postledger.content.rendering.liquid_text import without_liquid
+from postledger.lib.sentences import Sentence, say
 from postledger.providers.mime import Filling
 from postledger.providers.patterns import Pattern
 
@@ -145,8 +146,10 @@ class Letter:
         for number in self._urls:
             if not _SAFE_URL.match(filled.html[number]):
                 raise RenderError(
-                    "A variable is used as a link, and its value is not a link. The value must"
-                    " begin with https://, http://, mailto: or tel:."
+                    say(
+                        "A variable is used as a link, and its value is not a link. The value"
+                        " must begin with https://, http://, mailto: or tel:."
+                    )
                 )
         findings = checks.check_subject(filled.subject) if self._subject.holes else []
         most_bytes = self._html_bytes + 4 * sum(map(len, filled.html))
@@ -164,17 +167,27 @@ class Letter:
     def _undeclared(self) -> list[Finding]:
         used = self._subject.names | self._html.names | self._text.names
         return [
-            Finding("unknown_variable", name, f"Declare the variable {name}, or correct its name.")
+            Finding(
+                "unknown_variable",
+                name,
+                say("Declare the variable %(name)s, or correct its name.", name=name),
+            )
             for name in self.find_unknown(used)
         ]
 
     def _misused(self) -> list[Finding]:
         """Subjects are shown in lists and logs, where a link that unsubscribes does not belong."""
-        remedy = "Remove {} from the subject: it is for the reader alone. Use it in the body."
         return [
-            Finding("link_in_subject", "subject", remedy.format(name))
+            Finding("link_in_subject", "subject", _say_misused(name))
             for name in sorted(_OUR_LINKS & self._subject.names)
         ]
+
+
+def _say_misused(name: str) -> Sentence:
+    return say(
+        "Remove %(name)s from the subject: it is for the reader alone. Use it in the body.",
+        name=name,
+    )
 
 
 def check(script: Script) -> None:

@@ -25,6 +25,8 @@ from liquid.output import LimitedStringIO
 from liquid.undefined import FalsyStrictUndefined
 from liquid.utils import ReadOnlyChainMap
 
+from postledger.lib.sentences import say
+
 MOST_OUTPUT = 1_048_576
 MOST_TAGS = 2_000
 
@@ -81,7 +83,7 @@ class Budget:
     def charge(self, cost: int) -> None:
         self.spent += cost
         if self.spent > _MOST_UNITS:
-            raise ResourceLimitError("it has too much to do", token=None)
+            raise ResourceLimitError(say("it has too much to do"), token=None)
 
     def charge_value(self, value: object) -> None:
         """Charges for a value by its size: whatever reads it may walk through all of it."""
@@ -132,13 +134,13 @@ class BudgetedContext(RenderContext):
     def raise_for_loop_limit(self, length: int = 1) -> None:
         self._iterations -= length
         if self._iterations < 0:
-            raise ResourceLimitError("it loops too often", token=None)
+            raise ResourceLimitError(say("it loops too often"), token=None)
 
     @override
     def stopindex(self, key: str, index: int | None = None) -> int:
         # Asked before a loop's items are skipped or turned round, which takes time and room.
         if index is not None and index > _MOST_ITERATIONS:
-            raise ResourceLimitError("it loops too often", token=None)
+            raise ResourceLimitError(say("it loops too often"), token=None)
         return super().stopindex(key, index)
 
     @override
@@ -170,7 +172,7 @@ class _Range(RangeLiteral):
         numbers = super().evaluate(context)
         # Not by its length, which may be larger than any that Python has.
         if numbers.stop - numbers.start > _MOST_ITERATIONS:
-            raise ResourceLimitError("its range is too long", token=None)
+            raise ResourceLimitError(say("its range is too long"), token=None)
         _charge(context, len(numbers))
         return numbers
 
@@ -267,11 +269,8 @@ class _Environment(Environment):
 
 def _guarded(name: str, function: Callable[..., object]) -> Callable[..., object]:
     """A filter that is charged for what it reads, and may not make anything large."""
-    named = [
-        passed
-        for passed in ("context", "environment")
-        if getattr(function, f"with_{passed}", False)
-    ]
+    both = ("context", "environment")
+    named = [passed for passed in both if getattr(function, f"with_{passed}", False)]
 
     @wraps(function)
     def guarded(left: object, *args: object, context: BudgetedContext, **kwargs: object) -> object:
@@ -282,7 +281,7 @@ def _guarded(name: str, function: Callable[..., object]) -> Callable[..., object
         own: dict[str, object] = {"context": context, "environment": context.env}
         result = function(left, *args, **{key: own[key] for key in named}, **kwargs)
         if isinstance(result, float) and not math.isfinite(result):
-            raise LiquidValueError(f"{name} does not give a number", token=None)
+            raise LiquidValueError(say("%(name)s does not give a number", name=name), token=None)
         context.budget.charge(_cost_of(result))
         return result
 
@@ -318,7 +317,7 @@ def _refuse_size(size: int) -> None:
 
 
 def _too_large() -> ResourceLimitError:
-    return ResourceLimitError("it has or makes a value that is too large", token=None)
+    return ResourceLimitError(say("it has or makes a value that is too large"), token=None)
 
 
 def _replaced_size(left: object, *args: object) -> int:

@@ -11,6 +11,7 @@ from hashlib import sha256
 from itertools import accumulate
 
 from postledger.content.rendering.checks import Finding
+from postledger.lib.sentences import say
 
 _MOST = 2_000
 _DEEPEST = 30
@@ -129,14 +130,18 @@ def mark_liquid(text: str, *, place: str) -> MarkedText | Finding:
         if tag.end < 0:
             line = text.count("\n", 0, tag.start) + 1
             opening = text[tag.start : tag.start + 2]
-            remedy = f"{opening} has no end here; close it before the next one."
+            remedy = say(
+                "%(opening)s has no end here; close it before the next one.", opening=opening
+            )
             return Finding("liquid_unclosed", f"{place}, line {line}", remedy)
         tags.append(tag)
         if len(tags) > _MOST:
-            return Finding("liquid_too_many", place, f"Use at most {_MOST} Liquid tags.")
+            return Finding(
+                "liquid_too_many", place, say("Use at most %(most)s Liquid tags.", most=_MOST)
+            )
     marked = MarkedText(text, tags, place=place)
     if _depth(marked.blocks) > _DEEPEST:
-        return Finding("liquid_too_deep", place, "Nest fewer conditions and loops.")
+        return Finding("liquid_too_deep", place, say("Nest fewer conditions and loops."))
     return marked
 
 

@@ -9,6 +9,7 @@ from postledger.content.rendering import html_tokens, liquid_markers
 from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.html_tokens import Kind, Token
 from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.lib.sentences import say
 
 _START = Token(Kind.OPENING, 0, 0)
 _TAGS = frozenset({Kind.OPENING, Kind.CLOSING})
@@ -33,7 +34,9 @@ def find_astray(marked: MarkedText) -> Iterator[Finding]:
         elif token.kind is Kind.TEXT and is_structure(last):
             text = marked.text[token.start : token.end]
             if marked.marker.search(text) and marked.marker.sub("", text).strip():
-                remedy = "Put all text of a table into cells: mail programs move it out otherwise."
+                remedy = say(
+                    "Put all text of a table into cells: mail programs move it out otherwise."
+                )
                 place = marked.place(marked.text, token.start)
                 yield Finding("liquid_misplaced", place, remedy)
 
@@ -46,9 +49,9 @@ def find_in_tag(marked: MarkedText, tag: Token) -> Iterator[Finding]:
             attributes = html_tokens.attributes(marked.text, tag)
             values = [(attribute.start, attribute.end) for attribute in attributes]
         if not any(start <= mark.start() and mark.end() <= end for start, end in values):
-            remedy = (
-                "Write Liquid inside the quotes of an attribute's value,"
-                ' as in class="{% if new %}new{% endif %}".'
+            remedy = say(
+                "Write Liquid inside the quotes of an attribute's value, as in class=\"{%%"
+                ' if new %%}new{%% endif %%}".'
             )
             yield Finding("liquid_misplaced", marked.place(marked.text, mark.start()), remedy)
             return
@@ -126,8 +129,10 @@ def find_misplaced(html: str, *, marked: MarkedText) -> Iterator[Finding]:
             yield Finding(
                 "liquid_misplaced",
                 marked.place_of(block[0]),
-                "This tag and its end are not in the same element. Put both around whole elements,"
-                " and close every element that begins between them.",
+                say(
+                    "This tag and its end are not in the same element. Put both around whole"
+                    " elements, and close every element that begins between them."
+                ),
             )
 
 

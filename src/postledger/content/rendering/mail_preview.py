@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
-from postledger.content.rendering import checks, compiled_template, html_tokens, preheader
+from postledger.content.rendering import checks, html_tokens, preheader
 from postledger.content.rendering import footer as footers
 from postledger.content.rendering.branding import NO_BRANDING, Branding
 from postledger.content.rendering.checks import MOST_FINDINGS, Finding
@@ -18,8 +18,10 @@ from postledger.content.rendering.compiled_template import (
 from postledger.content.rendering.footer import Footer
 from postledger.content.rendering.html_tokens import Kind, LineNumbers, Token
 from postledger.content.rendering.letter import GIVEN, Letter, LetterError, Script
+from postledger.content.rendering.liquid_text import without_liquid
 from postledger.content.rendering.own_places import name_own_places
 from postledger.content.rendering.source import Source, SourceError, make_script
+from postledger.lib.sentences import say
 
 # Gmail shows no more of a mail than this, and hides the remaining part behind a link.
 CLIPPED_BYTES = 102_400
@@ -98,8 +100,8 @@ def list_variables(source: Source) -> tuple[str, ...] | None:
 def _refuse_blank(source: Source) -> None:
     """In our layout, a mail without content of its own would look as if it had some."""
     if not source.body.strip():
-        subject = compiled_template.without_liquid(source.subject)
-        no_text = Finding("html_missing", "body", "The mail has no text yet. Write one.")
+        subject = without_liquid(source.subject)
+        no_text = Finding("html_missing", "body", say("The mail has no text yet. Write one."))
         raise SourceError([*checks.check_subject(subject), no_text])
 
 
@@ -128,9 +130,9 @@ def review(script: Script, *, values: Values | None = None, has_footer: bool) ->
     except LetterError as refused:
         faults += refused.findings
     except MissingVariableError as missing:
-        faults.append(Finding(missing.code, missing.name, str(missing)))
+        faults.append(Finding(missing.code, missing.name, missing.sentence))
     except RenderError as failed:
-        faults.append(Finding(failed.code, "html", str(failed)))
+        faults.append(Finding(failed.code, "html", failed.sentence))
     warnings = _warnings(mail.html if mail else script.html, has_footer=has_footer)
     return MailPreview(tuple(islice(chain(faults, warnings), MOST_FINDINGS)), mail)
 
@@ -141,16 +143,20 @@ def _warnings(html: str, *, has_footer: bool) -> Iterator[Finding]:
         yield _warning(
             "html_clipped",
             "html",
-            f"It has {size} bytes, and Gmail hides everything after {CLIPPED_BYTES};"
-            " shorten it, or put the most important things first.",
+            say(
+                "It has %(size)s bytes, and Gmail hides everything after %(most)s;"
+                " shorten it, or put the most important things first.",
+                size=size,
+                most=CLIPPED_BYTES,
+            ),
         )
     if has_footer and not footers.has_link(html):
         yield _warning(
             "footer_missing",
             "html",
-            "It has no unsubscribe link; the footer that is added when it is sent has one.",
+            say("It has no unsubscribe link; the footer that is added when it is sent has one."),
         )
-    bare = compiled_template.without_liquid(html.replace(_VALUE, ""), value=_VALUE)
+    bare = without_liquid(html.replace(_VALUE, ""), value=_VALUE)
     lines = LineNumbers(bare)
     for tag in html_tokens.tags_of_every_reading(bare):
         if tag.kind is Kind.OPENING:
@@ -163,7 +169,7 @@ def _tag_warnings(html: str, tag: Token, *, place: str) -> Iterator[Finding]:
         yield _warning(
             "alt_missing",
             place,
-            'Describe the picture in alt, or write alt="" where it only decorates.',
+            say('Describe the picture in alt, or write alt="" where it only decorates.'),
             written=attributes["src"].decoded(html) if "src" in attributes else "",
         )
     if tag.name == "a" and "href" in attributes:
@@ -174,7 +180,10 @@ def _tag_warnings(html: str, tag: Token, *, place: str) -> Iterator[Finding]:
             yield _warning(
                 "link_unreachable",
                 place,
-                "Begin the link with https:// or mailto:. A relative link does not work in a mail.",
+                say(
+                    "Begin the link with https:// or mailto:. A relative link does not work in"
+                    " a mail."
+                ),
                 written=written,
             )
 

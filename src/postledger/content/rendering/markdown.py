@@ -12,6 +12,7 @@ from postledger.content.rendering import liquid_markers, markdown_liquid, plaint
 from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.liquid_markers import MarkedText
 from postledger.content.rendering.markdown_liquid import Unit
+from postledger.lib.sentences import say
 
 _DEEPEST = 40
 # The parser stops at each of these: it takes some microseconds, and rows of brackets much more.
@@ -36,16 +37,20 @@ def render(marked: MarkedText) -> Rendered | Finding:
     """Both versions, with marks still in place of the Liquid."""
     stops = len(_STOP.findall(marked.text))
     if stops > _MOST_STOPS:
-        remedy = f"It has {stops} line ends and special characters; use at most {_MOST_STOPS}."
+        remedy = say(
+            "It has %(number)s line ends and special characters; use at most %(most)s.",
+            number=stops,
+            most=_MOST_STOPS,
+        )
         return Finding("markup_too_complex", "body", remedy)
     if _most_cells(marked.text) > _MOST_CELLS:
-        remedy = "Use fewer columns, or fewer lines: every row of a table has all its columns."
+        remedy = say("Use fewer columns, or fewer lines: every row of a table has all its columns.")
         return Finding("markup_too_complex", "body", remedy)
     read = _PARSER.parse(marked.text, {"marked": marked})
     for token in read:
         # The parser leaves out deeper blocks without an error.
         if token.level >= _DEEPEST - 1:
-            return Finding("markup_too_complex", "body", "Nest fewer lists and quotes.")
+            return Finding("markup_too_complex", "body", say("Nest fewer lists and quotes."))
     tokens = markdown_liquid.join_divided(read, marked=marked)
     html = str(_PARSER.renderer.render(tokens, _PARSER.options, {}))
     return Rendered(html, _TextWriter(marked).blocks(tokens))

@@ -17,6 +17,7 @@ from postledger.content.rendering import (
 from postledger.content.rendering.checks import MOST_FINDINGS, Finding
 from postledger.content.rendering.html_tokens import Kind, Token
 from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.lib.sentences import say
 
 _PARSER = mrml.ParserOptions(include_loader=mrml.memory_loader({}))
 # By itself, mrml has every reader fetch its default font from Google.
@@ -85,7 +86,10 @@ def render(marked: MarkedText, *, locale: str) -> str | Finding:
         html = mrml.to_html(covered[start:], _PARSER, _RENDERER).content
     except OSError as error:
         # The rules accept values that are not CSS.
-        remedy = f"This cannot be rendered: {error}. Check the values of the attributes."
+        remedy = say(
+            "This cannot be rendered: %(error)s. Check the values of the attributes.",
+            error=f"{error}",
+        )
         return Finding("mjml_invalid", "body", remedy)
     return covered[:start].strip() + html
 
@@ -93,7 +97,7 @@ def render(marked: MarkedText, *, locale: str) -> str | Finding:
 def find_lost(html: str, *, marked: MarkedText) -> Iterator[Finding]:
     """The Liquid that mrml dropped: it computes with some values, and ignores others."""
     kept = {int(mark["number"]) for mark in marked.marker.finditer(html)}
-    remedy = "MJML does not pass this on. Put it into a text, a link, a colour or an address."
+    remedy = say("MJML does not pass this on. Put it into a text, a link, a colour or an address.")
     for number, tag in enumerate(marked.tags):
         if number not in kept and not tag.is_note:
             yield Finding("liquid_misplaced", marked.place_of(number), remedy)
@@ -101,7 +105,7 @@ def find_lost(html: str, *, marked: MarkedText) -> Iterator[Finding]:
 
 def find_second_preheader(marked: MarkedText) -> Iterator[Finding]:
     """The <mj-preview> of a text that has a preheader already."""
-    remedy = "The mail has a preheader already: remove <mj-preview>, or the preheader."
+    remedy = say("The mail has a preheader already: remove <mj-preview>, or the preheader.")
     for token in html_tokens.tokenize(marked.text, raw=RAW):
         if token.kind is Kind.OPENING and token.name == "mj-preview":
             yield Finding("preheader_twice", marked.place(marked.text, token.start), remedy)
@@ -181,9 +185,9 @@ class _Rules:
                 return
             yield from self._check_token(token)
         for tag in self._opened:
-            yield self._finding(tag, f"Close this <{tag.name}>.")
+            yield self._finding(tag, say("Close this <%(name)s>.", name=tag.name))
         if "mj-body" not in self._seen:
-            yield Finding("mjml_invalid", "body", "Write <mjml><mj-body>…</mj-body></mjml>.")
+            yield Finding("mjml_invalid", "body", say("Write <mjml><mj-body>…</mj-body></mjml>."))
 
     def _check_token(self, token: Token) -> Iterator[Finding]:
         match token.kind:
@@ -194,11 +198,11 @@ class _Rules:
             case Kind.TEXT if self._is_structure():
                 yield from self._between(token)
             case Kind.TEXT if "<" in self._text[token.start : token.end]:
-                yield self._finding(token, "Write &lt; for < here.")
+                yield self._finding(token, say("Write &lt; for < here."))
             case Kind.RAW:
                 yield from self._raw(token)
             case Kind.DECLARATION:
-                yield self._finding(token, "Remove this: MJML has no declarations.")
+                yield self._finding(token, say("Remove this: MJML has no declarations."))
             case _:
                 pass
 
@@ -209,7 +213,9 @@ class _Rules:
         if remedy:
             yield self._finding(tag, remedy)
         elif not misplaced and not _ATTRIBUTES.fullmatch(self._text, tag.attributes, tag.end):
-            yield self._finding(tag, 'Write attributes as name="value", with a space before each.')
+            yield self._finding(
+                tag, say('Write attributes as name="value", with a space before each.')
+            )
         self._seen.add(tag.name)
         if tag.name not in html_tokens.VOID and self._text[tag.end - 2] != "/":
             self._opened.append(tag)
@@ -219,54 +225,71 @@ class _Rules:
         parent = self._parent()
         allowed = _DEFAULTS.get(parent) or _CHILDREN.get(parent, frozenset())
         if tag.name == "mj-include":
-            return "Nothing is included here: write the content in place of this tag."
+            return say("Nothing is included here: write the content in place of this tag.")
         if not self._text.startswith(tag.name, tag.start + 1):
-            return f"Write <{tag.name}> in lowercase."
+            return say("Write <%(name)s> in lowercase.", name=tag.name)
         if tag.name in _ONCE & self._seen:
-            return f"Write <{tag.name}> only once."
+            return say("Write <%(name)s> only once.", name=tag.name)
         if tag.name in allowed:
             return ""
         places = sorted(place for place, children in _CHILDREN.items() if tag.name in children)
         if not places and tag.name not in _DEFAULTS["mj-attributes"]:
-            return f"There is no MJML tag <{tag.name}>; correct its name."
-        return f"Put <{tag.name}> into <{'> or <'.join(places or ['mj-attributes'])}>."
+            return say("There is no MJML tag <%(name)s>; correct its name.", name=tag.name)
+        return say(
+            "Put <%(name)s> into <%(places)s>.",
+            name=tag.name,
+            places="> or <".join(places or ["mj-attributes"]),
+        )
 
     def _html_remedy(self, tag: Token) -> str:
-        return f"Put <{tag.name}> into <mj-text> or <mj-raw>." if self._is_structure() else ""
+        return (
+            say("Put <%(name)s> into <mj-text> or <mj-raw>.", name=tag.name)
+            if self._is_structure()
+            else ""
+        )
 
     def _closing(self, tag: Token) -> Iterator[Finding]:
         names = [opened.name for opened in self._opened]
         if tag.name not in names:
-            yield self._finding(tag, f"Remove </{tag.name}>: no such tag is open here.")
+            yield self._finding(
+                tag, say("Remove </%(name)s>: no such tag is open here.", name=tag.name)
+            )
             return
         while (last := self._opened.pop()).name != tag.name:
-            yield self._finding(last, f"Close this <{last.name}> before </{tag.name}>.")
+            yield self._finding(
+                last,
+                say("Close this <%(name)s> before </%(outer)s>.", name=last.name, outer=tag.name),
+            )
 
     def _between(self, token: Token) -> Iterator[Finding]:
         parent = self._parent()
         written = self._text[token.start : token.end]
         if self._marked.marker.sub("", written).strip():
-            yield self._finding(token, "Put text into <mj-text>, <mj-button> or <mj-raw>.")
+            yield self._finding(token, say("Put text into <mj-text>, <mj-button> or <mj-raw>."))
         is_before = not parent and not self._seen and self._marked.is_silent(written)
         if parent in _TAKES_LIQUID or is_before:
             return
         for mark in self._marked.marker.finditer(written):
             if not self._marked.tag(mark).is_note:
                 place = self._marked.place_of(int(mark["number"]))
-                remedy = "Put Liquid before <mjml>, between sections or columns, or into a text."
+                remedy = say(
+                    "Put Liquid before <mjml>, between sections or columns, or into a text."
+                )
                 yield Finding("liquid_misplaced", place, remedy)
 
     def _raw(self, token: Token) -> Iterator[Finding]:
         written = self._text[token.start : token.end]
         if "<" in written:
-            yield self._finding(token, f"Write &lt; for < in <{token.name}>.")
+            yield self._finding(token, say("In <%(name)s>, write &lt; for <.", name=token.name))
         sheet = self._opened[-1]
         is_inlined = token.name == "mj-style" and html_tokens.value(self._text, sheet, "inline")
         if is_inlined and any(
             self._marked.tag(mark).is_silent for mark in self._marked.marker.finditer(written)
         ):
             place = self._marked.place(self._text, token.start)
-            remedy = 'A style sheet with Liquid tags cannot be inlined: leave out inline="inline".'
+            remedy = say(
+                'A style sheet with Liquid tags cannot be inlined: leave out inline="inline".'
+            )
             yield Finding("liquid_misplaced", place, remedy)
 
     def _parent(self) -> str:

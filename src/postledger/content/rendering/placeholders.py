@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from postledger.content.rendering import html_tokens
 from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.html_tokens import Kind, LineNumbers, Token
+from postledger.lib.sentences import say
 
 # Two characters that mean nothing, around the number of a placeholder.
 _MARK = re.compile("\ue000([0-9]+)\ue001")
@@ -37,7 +38,7 @@ def inspect(literals: Sequence[str]) -> tuple[set[int], list[Finding]]:
             unsafe += [tag.start] if _is_unsafe(html, tag) else []
     lines = LineNumbers(html)
     places = dict.fromkeys(f"html, line {lines.at(offset)}" for offset in unsafe)
-    remedy = "Put quotes around the attribute's value, and use no variable in a name."
+    remedy = say("Put quotes around the attribute's value, and use no variable in a name.")
     return urls, [Finding("variable_unquoted", place, remedy) for place in places]
 
 

@@ -8,10 +8,10 @@ from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.compiled_template import (
     CompiledTemplate,
     InvalidTemplateError,
-    split_liquid,
-    without_liquid,
 )
 from postledger.content.rendering.html_tokens import Kind
+from postledger.content.rendering.liquid_text import split_liquid, without_liquid
+from postledger.lib.sentences import say
 
 MAX_PREHEADER = 200  # characters; mail programs show about half of them
 
@@ -32,7 +32,11 @@ def findings(preheader: str) -> list[Finding]:
         return [invalid.finding("preheader")]
     length = len(without_liquid(preheader))
     if length > MAX_PREHEADER:
-        remedy = f"It has {length} characters; shorten it to {MAX_PREHEADER}."
+        remedy = say(
+            "It has %(size)s characters; shorten it to %(most)s.",
+            size=length,
+            most=MAX_PREHEADER,
+        )
         return [Finding("preheader_too_long", "preheader", remedy)]
     return []
 

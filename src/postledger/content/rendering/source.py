@@ -32,6 +32,7 @@ from postledger.content.rendering.letter import Script
 from postledger.content.rendering.liquid_markers import MarkedText
 from postledger.content.rendering.markdown import Rendered
 from postledger.lib.errors import RefusedError
+from postledger.lib.sentences import say
 from postledger.lib.values import UNSTORABLE, is_storable
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -113,7 +114,9 @@ def _refusing_failures() -> Iterator[None]:
         # Parsers in Rust panic, which is no Exception.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        remedy = f"It cannot be rendered ({type(error).__name__}); simplify its markup."
+        remedy = say(
+            "It cannot be rendered (%(name)s); simplify its markup.", name=type(error).__name__
+        )
         raise SourceError([Finding("markup_unreadable", "body", remedy)]) from error
 
 
@@ -174,7 +177,11 @@ def _mark(text: str, *, place: str) -> MarkedText:
     size = len(text.encode())
     if size > checks.MAX_HTML_BYTES:
         code = "text_too_large" if place == "text" else "html_too_large"
-        remedy = f"It has {size} bytes as UTF-8; shorten it to {checks.MAX_HTML_BYTES}."
+        remedy = say(
+            "It has %(size)s bytes as UTF-8; shorten it to %(most)s.",
+            size=size,
+            most=checks.MAX_HTML_BYTES,
+        )
         raise SourceError([Finding(code, place, remedy)])
     return _accepted(liquid_markers.mark_liquid(text.removeprefix(_BYTE_ORDER_MARK), place=place))
 
@@ -227,7 +234,11 @@ def _refuse_large(html: str) -> None:
     size = len(html.encode())
     # Marks can be longer than the Liquid that they stand for; the letter is measured without them.
     if size > 2 * checks.MAX_HTML_BYTES:
-        remedy = f"It becomes {size} bytes of HTML; shorten it to {checks.MAX_HTML_BYTES}."
+        remedy = say(
+            "It becomes %(size)s bytes of HTML; shorten it to %(most)s.",
+            size=size,
+            most=checks.MAX_HTML_BYTES,
+        )
         raise SourceError([Finding("html_too_large", "body", remedy)])
 
 

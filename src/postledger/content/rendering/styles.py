@@ -17,6 +17,7 @@ from postledger.content.rendering.branding import NO_BRANDING, Branding, render_
 from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.html_tokens import Kind
 from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.lib.sentences import say
 
 _LAYOUT = Template(Path(__file__).with_name("layout.html").read_text(encoding="utf-8"))
 _DARK = Path(__file__).with_name("layout_dark.css").read_text(encoding="utf-8").strip()
@@ -65,7 +66,7 @@ def findings(html: str, *, names: frozenset[str] = frozenset({"style"})) -> list
             rules += len(_RULE.findall(html, token.start, token.end))
             properties.update(_PROPERTY.findall(html, token.start, token.end))
     if rules * elements > _MOST_MATCHES or len(properties) > _MOST_PROPERTIES:
-        remedy = "Leave out the rules that this mail does not need."
+        remedy = say("Leave out the rules that this mail does not need.")
         return [Finding("css_too_complex", "body", remedy)]
     return []
 

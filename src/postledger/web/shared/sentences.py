@@ -9,7 +9,7 @@ from postledger.lib.sentences import Sentence
 
 def translate(said: str | RefusedError) -> str:
     """What a service or a refusal says; a text that is no sentence stays as it is."""
-    text = said.args[0] if isinstance(said, RefusedError) and said.args else said
+    text = said.sentence if isinstance(said, RefusedError) else said
     if not isinstance(text, Sentence):
         return str(text)
     return gettext(text.form) % {name: _write(value) for name, value in text.values.items()}

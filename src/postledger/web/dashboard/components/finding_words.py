@@ -8,12 +8,15 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from postledger.content.rendering.checks import Finding
+from postledger.content.rendering.checks import MOST_TOLD, Finding, FindingsError
+from postledger.content.rendering.footer import FooterEnvMissingError
+from postledger.lib.errors import RefusedError
+from postledger.web.shared.sentences import translate
 
 register = template.Library()
 
 # The fields of a text, as its form names them.
-_PLACES: Mapping[str, Promise] = {
+_PLACES: Mapping[str, Promise | str] = {
     "subject": gettext_lazy("Subject"),
     "preheader": gettext_lazy("Preheader"),
     "body": gettext_lazy("Text"),
@@ -21,8 +24,10 @@ _PLACES: Mapping[str, Promise] = {
     "footer": gettext_lazy("Footer"),
     "sender": gettext_lazy("Sender"),
     "locale": gettext_lazy("Language"),
+    "page": gettext_lazy("Page"),
+    "html": "HTML",
 }
-# Other remedies have parts of the text in them, and are shown as they are.
+# Where pages have other words than the API; other remedies are translated.
 _REMEDIES: Mapping[str, Promise] = {
     "subject_missing": gettext_lazy("The email has no subject yet. Write one."),
     "html_missing": gettext_lazy("The email has no text yet. Write one."),
@@ -31,22 +36,10 @@ _REMEDIES: Mapping[str, Promise] = {
         " variables, or correct its name."
     ),
     "template_missing_variable": gettext_lazy("%(place)s has no value, and it may not be empty."),
-    "alt_missing": gettext_lazy(
-        'Describe the picture in alt, or write alt="" where it only decorates.'
-    ),
     "link_unreachable": gettext_lazy(
         "Begin the link with https:// or mailto:. A relative link does not work in an email."
     ),
-    "script_element": gettext_lazy(
-        "Remove the script element: no mail program runs it, and filters refuse it."
-    ),
-    "event_handler": gettext_lazy(
-        "Remove the event handler: no mail program runs it, and filters refuse it."
-    ),
     "script_url": gettext_lazy("Replace the javascript: link by the address of a page."),
-    "footer_missing": gettext_lazy(
-        "It has no unsubscribe link; the footer that is added when it is sent has one."
-    ),
     "footer_env_missing": gettext_lazy(
         "It is not complete. The organisation and its postal address are entered under Branding,"
         " and the unsubscribe page by an owner in the settings."
@@ -62,7 +55,7 @@ def place(finding: Finding) -> str:
     """Where it is: a field of the form with the line in it, or the name of a variable."""
     field, _comma, line = finding.place.partition(", line ")
     if field not in _PLACES:
-        return finding.place
+        return translate(finding.place)
     if not line:
         return str(_PLACES[field])
     return _("%(place)s, line %(line)s") % {"place": _PLACES[field], "line": line}
@@ -74,7 +67,18 @@ def remedy(finding: Finding) -> str:
     if finding.code == "footer_env_missing" and not settings.UNSUBSCRIBE_SECRET:
         return str(NO_SECRET)
     words = _REMEDIES.get(finding.code)
-    return str(words) % {"place": finding.place} if words else finding.remedy
+    return str(words) % {"place": finding.place} if words else translate(finding.remedy)
+
+
+def describe_refusal(error: RefusedError) -> str:
+    """What a service says; where content was refused, what was found in it."""
+    match error:
+        case FindingsError():
+            return " ".join(map(describe_finding, error.findings[:MOST_TOLD]))
+        case FooterEnvMissingError():
+            return describe_finding(Finding(error.code, "footer", error.sentence))
+        case _:
+            return translate(error)
 
 
 def describe_finding(finding: Finding) -> str:

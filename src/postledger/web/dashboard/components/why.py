@@ -8,6 +8,7 @@ from django.utils.functional import Promise
 
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.why import Cause
+from postledger.web.shared.sentences import translate
 
 # These end when a person decides something, and nothing else ends them.
 _FOR_A_PERSON = frozenset(
@@ -59,7 +60,7 @@ def describe_cause(cause: Cause, choices: Sequence[Choice] = ()) -> Why:
     """A cause in the words of `why`."""
     is_for_person = cause.code in _FOR_A_PERSON
     return Why(
-        what=cause.sentence,
+        what=translate(cause.sentence),
         icon=find_icon(cause.code),
         is_for_person=is_for_person,
         since=cause.since,

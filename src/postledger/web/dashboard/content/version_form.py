@@ -18,6 +18,7 @@ from postledger.web.dashboard.components.finding_words import describe_finding
 from postledger.web.dashboard.editor import readings
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.parameters import read_number
+from postledger.web.shared.sentences import translate
 
 MOST_TEXTS = 20
 _PREFIX = "texts"
@@ -97,7 +98,7 @@ class TextForm(PageForm):
         try:
             locale = locales.canonical(given["locale"])
         except InvalidLocaleError as error:
-            self.add_error("locale", str(error))
+            self.add_error("locale", translate(error))
             return None
         body, text = (given[name].replace("\r\n", "\n") for name in ("body", "text"))
         format_ = Format(given["format"])

@@ -34,6 +34,7 @@ from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components import finding_words
 from postledger.web.dashboard.editor import choices
 from postledger.web.dashboard.senders import dns_words
+from postledger.web.shared.sentences import translate
 
 OK, WARNING, PROBLEM = "", "warning", "problem"
 _ABOUT_LINKS = frozenset({"link_unreachable", "alt_missing"})
@@ -154,7 +155,8 @@ def _check_content(
         reader = _find_reader(workspace_id, campaign, now=now, patience=patience)
         mail = preview.render_preview(workspace_id, campaign, reader, now=now).mail
     except RefusedError as error:
-        yield Check(PROBLEM, _("The content cannot be read"), str(error), "#content")
+        text = finding_words.describe_refusal(error)
+        yield Check(PROBLEM, _("The content cannot be read"), text, "#content")
         return
     findings = [finding for finding in mail.findings if finding.code not in _TOLD_ELSEWHERE]
     of_everybody = findings
@@ -273,7 +275,7 @@ def _check_footer(visitor: Visitor) -> Iterator[Check]:
     try:
         list_headers.write_unsubscribe(organisation.unsubscribe_page)
     except InvalidHeaderError as error:
-        yield Check(PROBLEM, _("One-click unsubscribe is not possible"), str(error))
+        yield Check(PROBLEM, _("One-click unsubscribe is not possible"), translate(error))
         return
     if not organisation.unsubscribe_page.startswith("https://"):
         text = _("Mail programs follow one-click links by https:// alone.")

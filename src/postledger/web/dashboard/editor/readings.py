@@ -14,7 +14,7 @@ from postledger.contacts import queries as contacts
 from postledger.contacts.filters.expressions import Named
 from postledger.contacts.models import Contact
 from postledger.content import notion_pages
-from postledger.content.rendering import compiled_template
+from postledger.content.rendering import liquid_text
 from postledger.lib.errors import RefusedError
 from postledger.web.shared.sentences import translate
 
@@ -108,7 +108,7 @@ def parse_time(field: str, text: str) -> datetime:
 
 def find_defaulted(text: str) -> set[str]:
     """The names of the values that go through the filter `default` first."""
-    tags = (tag.strip("{}-").partition("|") for tag in compiled_template.split_liquid(text)[1::2])
+    tags = (tag.strip("{}-").partition("|") for tag in liquid_text.split_liquid(text)[1::2])
     return {
         printed.strip() for printed, _bar, filters in tags if filters.lstrip().startswith("default")
     }

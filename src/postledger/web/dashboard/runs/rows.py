@@ -22,6 +22,7 @@ from postledger.web.dashboard.components import balance
 from postledger.web.dashboard.components.badges import Badge
 from postledger.web.dashboard.components.balance import Balance
 from postledger.web.dashboard.runs import words
+from postledger.web.shared.sentences import translate
 
 _MOMENTS = timedelta(minutes=1)
 
@@ -147,5 +148,5 @@ def _note_wait(run: Progress, cause: Cause, names: Mapping[str, str]) -> _Note:
         paused = _("Paused by %(name)s until you resume it") % {"name": names[run.hold.actor]}
         return paused, _("Since"), run.hold.since
     if cause.until is not None:
-        return cause.sentence, _("Until"), cause.until
-    return cause.sentence, _("Since"), cause.since
+        return translate(cause.sentence), _("Until"), cause.until
+    return translate(cause.sentence), _("Since"), cause.since

@@ -22,6 +22,7 @@ from postledger.deliveries.states import State
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.editor import outlook_card, people, preflight, readings
 from postledger.web.dashboard.editor.readings import ReaderUnknownError
 from postledger.web.dashboard.frame import render_fragment, render_page
@@ -163,7 +164,7 @@ def _send_test(request: HttpRequest, visitor: Visitor, campaign: CampaignFacts) 
 def _describe_test(error: RefusedError) -> str:
     if isinstance(error, NoTestAddressError):
         return _("There is no address to send a test to. Write one as name@example.com.")
-    return translate(error)
+    return describe_refusal(error)
 
 
 def _answer_test(
@@ -213,7 +214,7 @@ def launch(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResp
     except NotFoundError:
         raise
     except RefusedError as error:
-        return _refuse_launch(request, visitor, campaign, typed, translate(error))
+        return _refuse_launch(request, visitor, campaign, typed, describe_refusal(error))
     messages.success(request, _("Launched. Its books are below, live."))
     return redirect("run", visitor.workspace.pk, run_id)
 

@@ -12,11 +12,11 @@ from postledger.campaigns.drafts import CampaignFacts
 from postledger.campaigns.preview import Preview
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.editor import readings
 from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.letter_frame import show_in_frame
 from postledger.web.dashboard.parameters import read_text
-from postledger.web.shared.sentences import translate
 
 _OFFERED = 8  # readers
 SHOWN = ("desktop", "phone", "text")
@@ -85,7 +85,7 @@ def _render(visitor: Visitor, campaign: CampaignFacts, address: str) -> Rendered
     except NotFoundError:
         raise
     except RefusedError as error:
-        return Rendered(None, translate(error))
+        return Rendered(None, describe_refusal(error))
 
 
 def _list_readers(visitor: Visitor, campaign: CampaignFacts) -> list[str]:

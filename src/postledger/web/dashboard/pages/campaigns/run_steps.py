@@ -19,10 +19,10 @@ from postledger.campaigns.run_steps import Step
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.parameters import read_text
 from postledger.web.dashboard.runs import questions, steps
-from postledger.web.shared.sentences import translate
 
 _CODE_LENGTH = 200
 
@@ -118,7 +118,7 @@ def _refuse(
     """A run may have moved since the page was read: the refusal says how."""
     if isinstance(error, NotFoundError):
         raise error
-    messages.error(request, translate(error))
+    messages.error(request, describe_refusal(error))
     return redirect("run", visitor.workspace.pk, run_id)
 
 

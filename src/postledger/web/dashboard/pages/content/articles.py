@@ -23,6 +23,7 @@ from postledger.content.slices import Slice
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.badges import Badge
+from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.content import seen_from
 from postledger.web.dashboard.content.seen_from import SeenFrom
 from postledger.web.dashboard.forms import PageForm
@@ -180,7 +181,7 @@ def _preview(
     except NotFoundError:
         raise
     except RefusedError as error:
-        return None, str(error)
+        return None, describe_refusal(error)
     return preview, ""
 
 

@@ -13,6 +13,7 @@ from postledger.content.notion_pages import NotionNotSetUpError
 from postledger.content.rendering.mail_preview import MailPreview
 from postledger.lib.errors import RefusedError
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.editor import readings
 from postledger.web.dashboard.editor.readings import WrongFieldError
 from postledger.web.dashboard.frame import render_page
@@ -77,5 +78,7 @@ def _render(visitor: Visitor, page: str) -> Rendered:
     except RateExceededError as exceeded:
         text = _("Too many looks at Notion. Try again in %(minutes)s minutes.")
         return Rendered(trouble=text % {"minutes": -(-exceeded.retry_after // 60)})
-    except (RefusedError, WrongFieldError) as error:  # also a page that Notion does not show
+    except WrongFieldError as error:
         return Rendered(trouble=str(error))
+    except RefusedError as error:  # also a page that Notion does not show
+        return Rendered(trouble=describe_refusal(error))

@@ -13,6 +13,7 @@ from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.content.slice_form import SliceForm
 from postledger.web.dashboard.frame import render_page
+from postledger.web.shared.sentences import translate
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -56,7 +57,7 @@ def _store(
     except NotFoundError:
         raise
     except RefusedError as error:
-        form.add_error(None, str(error))
+        form.add_error(None, translate(error))
         return False
     return True
 

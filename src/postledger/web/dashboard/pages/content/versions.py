@@ -21,12 +21,14 @@ from postledger.content.templates import TemplateUnknownError
 from postledger.content.versions import Version
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.content import samples, version_diff
 from postledger.web.dashboard.content.version_form import VersionForm
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.letter_frame import show_in_frame
 from postledger.web.dashboard.pages.content.templates import find_template
 from postledger.web.dashboard.parameters import read_number, read_text
+from postledger.web.shared.sentences import translate
 
 SHOWN = ("desktop", "phone", "text")
 PART_NAMES: Mapping[str, Promise | str] = {
@@ -94,7 +96,7 @@ def _render(
     except NotFoundError:
         raise
     except RefusedError as error:
-        return None, str(error)
+        return None, describe_refusal(error)
     return mail, ""
 
 
@@ -175,7 +177,7 @@ def _store(visitor: Visitor, key: str, form: VersionForm) -> int | None:
     except NotFoundError:
         raise
     except RefusedError as error:
-        form.variables.add_error(None, str(error))
+        form.variables.add_error(None, translate(error))
         return None
 
 
@@ -194,7 +196,7 @@ def try_text(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
     try:
         context["preview"] = mail = _preview(visitor.workspace.pk, text, version, values)
     except RefusedError as error:
-        context["trouble"] = str(error)
+        context["trouble"] = describe_refusal(error)
         return _show_trouble(context)
     return show_in_frame(mail.mail.html) if mail.mail else _show_trouble(context)
 
