@@ -157,9 +157,11 @@ class VersionForm:
             names = previews.list_variables(self.workspace_id, source)
         except RefusedError:
             names = None  # what is wrong with it is said when it is saved
-        written = f"{source.subject}\n{source.preheader}\n{source.body}\n{source.text}"
+        defaulted = readings.find_defaulted(
+            f"{source.subject}\n{source.preheader}\n{source.body}\n{source.text}"
+        )
         for name in names or ():
-            yield name, readings.has_default(name, written)
+            yield name, name in defaulted
 
     def read_version(self) -> Version | None:
         """None, with errors beside what is wrong, if no mail can be made of it.

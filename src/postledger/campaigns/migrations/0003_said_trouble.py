@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("campaigns", "0001_initial")]
+    dependencies = [("campaigns", "0002_deleted")]
 
     operations = [
         migrations.SeparateDatabaseAndState(
