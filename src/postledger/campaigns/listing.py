@@ -122,6 +122,7 @@ class LaunchRow:
     campaign_id: int
     is_test: bool
     launched_at: datetime
+    starts_at: datetime | None  # of its first mail, as it was scheduled; None: at once
     state: RunState
     books: Books
 
@@ -134,7 +135,15 @@ def list_launches(workspace_id: int, campaign_id: int, *, now: datetime) -> list
         )[: progress.PAGE]
     )
     return [
-        LaunchRow(run.pk, run.campaign_id, run.is_test, run.launched_at, state, books)
+        LaunchRow(
+            run.pk,
+            run.campaign_id,
+            run.is_test,
+            run.launched_at,
+            progress.find_start(run),
+            state,
+            books,
+        )
         for run, (state, books) in zip(runs, progress.read_states(runs, now=now), strict=True)
     ]
 
@@ -214,6 +223,7 @@ def find_group(read: ReadRun, *, now: datetime) -> CampaignGroup:
         return CampaignGroup.OPEN
     is_kept_back = bool(run.holds) or run.audience_wait is not None or bool(run.trouble)
     is_later = bool(read.waits) and all(wait.next_due_at > now for wait in read.waits)
+    is_later = is_later or (run.starts_at is not None and run.starts_at > now)
     if run.state is RunState.PAUSED or is_kept_back or is_later:
         return CampaignGroup.WAITING
     return CampaignGroup.MOVING

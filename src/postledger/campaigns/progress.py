@@ -22,6 +22,7 @@ from postledger.deliveries.states import State
 from postledger.lib import sentences
 from postledger.lib.ids import LAST_ID
 from postledger.lib.sentences import say
+from postledger.mailing import send_times
 from postledger.supabase import passes
 from postledger.supabase.passes import PassFailure
 
@@ -94,6 +95,7 @@ class Progress:
     is_test: bool
     actor: str
     launched_at: datetime
+    starts_at: datetime | None  # of its first mail, as it was scheduled; None: at once
     planned_at: datetime | None
     ended_at: datetime | None
     ended_by: str
@@ -184,6 +186,13 @@ def read_runs(runs: Sequence[Run], *, now: datetime) -> list[ReadRun]:
     return [_read_run(run, figures, now) for run in runs]
 
 
+def find_start(run: Run) -> datetime | None:
+    """When the first of its recipients are due, as the launch fixed it; None: at once."""
+    moments = [send_times.wave_from_json(wave).due_at for wave in run.waves]
+    scheduled = [moment for moment in moments if moment is not None]
+    return min(scheduled) if scheduled and len(scheduled) == len(moments) else None
+
+
 def read_states(runs: Sequence[Run], *, now: datetime) -> list[tuple[RunState, Books]]:
     """The states and books of some runs, in their order; two queries."""
     ids = [run.stream_id for run in runs]
@@ -219,6 +228,7 @@ def _read_run(run: Run, figures: _Figures, now: datetime) -> ReadRun:
         is_test=run.is_test,
         actor=run.actor,
         launched_at=run.launched_at,
+        starts_at=find_start(run),
         planned_at=run.planned_at,
         ended_at=run.ended_at,
         ended_by=run.ended_by,

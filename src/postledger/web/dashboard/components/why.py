@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext as _
 
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.why import Cause
@@ -48,6 +49,7 @@ class Why:
     is_for_person: bool = False
     since: datetime | None = None
     until: datetime | None = None
+    begins: datetime | None = None
     wakes: Promise | str = ""
     advice: Promise | str = ""
     evidence: Promise | str = ""
@@ -68,6 +70,13 @@ def describe_cause(cause: Cause, choices: Sequence[Choice] = ()) -> Why:
         wakes=cause.resumed_by,
         advice=cause.advice,
         choices=choices,
+    )
+
+
+def describe_start(begins: datetime) -> Why:
+    """Of what was scheduled, while nothing of it has gone."""
+    return Why(
+        what=_("It is scheduled, and nothing of it has gone yet."), icon="clock", begins=begins
     )
 
 

@@ -23,7 +23,7 @@ from postledger.web.dashboard import formats
 from postledger.web.dashboard.components import balance, charts
 from postledger.web.dashboard.components.balance import Balance
 from postledger.web.dashboard.components.charts import Chart
-from postledger.web.dashboard.components.why import Choice, Why, describe_cause
+from postledger.web.dashboard.components.why import Choice, Why, describe_cause, describe_start
 from postledger.web.dashboard.needs import Needs, find_needs, recall_needs
 from postledger.web.dashboard.overview.links import Links
 
@@ -169,7 +169,7 @@ def _list_whys(work: WorkspaceWork, links: Links) -> Iterator[Why]:
     for one in work.kept_back:
         for group in one.waiting:
             yield replace(
-                describe_cause(group.cause, _list_choices(one, group, links)),
+                _describe(one, group, links),
                 about=one.stream.title,
                 about_url=links.to_stream(one.stream.id),
                 mails=group.mails,
@@ -178,6 +178,15 @@ def _list_whys(work: WorkspaceWork, links: Links) -> Iterator[Why]:
                 ),
                 advice="",
             )
+
+
+def _describe(one: StreamAtWork, group: WaitingMail, links: Links) -> Why:
+    """Of a campaign that has not begun, its beginning."""
+    is_begun = one.books.waiting < one.books.planned or len(one.waiting) > 1 or one.next_in_line
+    begins = group.cause.until if group.cause.code == Reason.SCHEDULED else None
+    if begins is not None and one.stream.kind is StreamKind.CAMPAIGN and not is_begun:
+        return describe_start(begins)
+    return describe_cause(group.cause, _list_choices(one, group, links))
 
 
 def _list_choices(one: StreamAtWork, group: WaitingMail, links: Links) -> list[Choice]:

@@ -26,7 +26,12 @@ _PASSING = frozenset({Reason.READY, Reason.RATE_PER_SECOND})
 
 
 def list_banners(
-    workspace_id: int, live: LiveRun, names: Mapping[str, str], *, may_steer: bool
+    workspace_id: int,
+    live: LiveRun,
+    names: Mapping[str, str],
+    *,
+    starts_at: datetime | None,
+    may_steer: bool,
 ) -> list[Why]:
     """Every cause that keeps mail back, and first what asks for a decision."""
     run = live.progress
@@ -34,7 +39,10 @@ def list_banners(
         _describe(workspace_id, run, names, cause)
         for cause in live.causes
         if cause.code not in {*_PASSING, RunState.OPEN}
+        and not (starts_at and cause.code == Reason.SCHEDULED)
     ]
+    if starts_at is not None:
+        told.append(why.describe_start(starts_at))
     whys = [*_list_doubts(workspace_id, run), *told, *_list_failures(run)]
     if not may_steer:
         whys = [replace(one, choices=[c for c in one.choices if not c.is_step]) for one in whys]

@@ -64,7 +64,7 @@ class RunFigures:
     outlook: Outlook | None
     chart: Chart | None
     launched_by: str
-    starts_at: datetime | None  # of its mail, if that is later
+    starts_at: datetime | None  # of a run that is scheduled and has not begun
     seconds: float | None  # until the next refresh; None: it is over
 
     @property
@@ -115,8 +115,15 @@ class RunFigures:
         return self.run.ended_at or (last and min(last, self.counted_at))
 
     @property
+    def began_at(self) -> datetime:
+        """Of a run that was scheduled, its time; it may have been cancelled before."""
+        starts_at = self.run.starts_at
+        is_begun = starts_at is not None and starts_at <= (self.ended_at or self.counted_at)
+        return starts_at if starts_at is not None and is_begun else self.run.launched_at
+
+    @property
     def elapsed(self) -> timedelta:
-        return (self.ended_at or self.counted_at) - self.run.launched_at
+        return (self.ended_at or self.counted_at) - self.began_at
 
     @property
     def tenths_done(self) -> int:
@@ -134,15 +141,22 @@ def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datet
     )
     names = actors.name_actors(workspace_id, [run.actor, *(hold.actor for hold in run.holds)])
     mails_url = rows.find_mails_url(workspace_id, run.campaign_id, run.run_id)
-    starts_at = rows.find_start(run, now) if run.state is RunState.SENDING else None
+    starts_at = rows.find_start(run, now)
     return RunFigures(
         live=live,
         run=run,
         counted_at=now,
-        badge=words.make_badge(run.state, starts_at, books=run.books),
+        badge=words.make_badge(
+            run.state,
+            is_scheduled=starts_at is not None,
+            is_waiting=rows.is_all_later(run, now),
+            books=run.books,
+        ),
         balance=balance.build_balance(run.books.planned, run.books.states, url=mails_url),
         mails_url=mails_url,
-        whys=banners.list_banners(workspace_id, live, names, may_steer=may_steer),
+        whys=banners.list_banners(
+            workspace_id, live, names, starts_at=starts_at, may_steer=may_steer
+        ),
         waits=banners.list_waits(run, mails_url, now=now),
         failures=list(map(_make_failure_row, live.failures)),
         reports=_list_reports(run),

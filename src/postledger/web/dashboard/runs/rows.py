@@ -34,6 +34,7 @@ class RunRow:
     balance: Balance
     url: str
     mails_url: str
+    starts_at: datetime | None = None  # of a run that is scheduled and has not begun
 
     @property
     def accepted(self) -> int:
@@ -57,15 +58,19 @@ class CampaignRow:
 
 
 def make_run_row(
-    workspace_id: int, run: Progress | LaunchRow, starts_at: datetime | None = None
+    workspace_id: int, run: Progress | LaunchRow, *, now: datetime, is_waiting: bool = False
 ) -> RunRow:
+    starts_at = find_start(run, now)
     mails_url = find_mails_url(workspace_id, run.campaign_id, run.run_id)
     return RunRow(
         run=run,
-        badge=words.make_badge(run.state, starts_at, books=run.books),
+        badge=words.make_badge(
+            run.state, is_scheduled=starts_at is not None, is_waiting=is_waiting, books=run.books
+        ),
         balance=balance.build_balance(run.books.planned, run.books.states, url=mails_url),
         url=reverse("run", args=[workspace_id, run.run_id]),
         mails_url=mails_url,
+        starts_at=starts_at,
     )
 
 
@@ -75,10 +80,17 @@ def find_mails_url(workspace_id: int, campaign_id: int, run_id: UUID) -> str:
     return balance.add_query(url, campaign=str(campaign_id), run=str(run_id))
 
 
-def find_start(run: Progress, now: datetime) -> datetime | None:
-    """When its mail begins to go, if that is no matter of moments."""
+def find_start(run: Progress | LaunchRow, now: datetime) -> datetime | None:
+    """When a scheduled run begins; None if it has begun, or is stopped."""
+    is_under_way = run.state in {RunState.PLANNING, RunState.SENDING}
+    starts_at = run.starts_at if is_under_way else None
+    return starts_at if starts_at is not None and starts_at > now else None
+
+
+def is_all_later(run: Progress, now: datetime) -> bool:
+    """Whether all its mail waits for a later time, if that is no matter of moments."""
     first = min((wait.next_due_at for wait in run.waits), default=now)
-    return first if first - now > _MOMENTS else None
+    return first - now > _MOMENTS
 
 
 def make_campaign_row(
@@ -89,7 +101,12 @@ def make_campaign_row(
         made = _("Created by %(name)s") % {"name": names[campaign.created_by]}
         badge = words.make_badge(words.DRAFT)
         return CampaignRow(campaign, url, badge, None, made, "", campaign.created_at)
-    row = make_run_row(workspace_id, campaign.run, find_start(campaign.run, now))
+    row = make_run_row(
+        workspace_id, campaign.run, now=now, is_waiting=is_all_later(campaign.run, now)
+    )
+    if row.starts_at is not None:
+        note = _("Scheduled: nothing of it has gone yet")
+        return CampaignRow(campaign, url, row.badge, row, note, _("Begins"), row.starts_at)
     return CampaignRow(campaign, url, row.badge, row, *_note(campaign, campaign.run, names))
 
 

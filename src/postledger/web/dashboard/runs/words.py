@@ -1,7 +1,6 @@
 """The words of runs: their states, what can be done with them, and what was."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from django.utils.functional import Promise
@@ -91,13 +90,19 @@ _DEEDS: Mapping[str, tuple[Word, str, str]] = {
 
 
 def make_badge(
-    state: str, starts_at: datetime | None = None, *, books: Books | None = None
+    state: str,
+    *,
+    is_scheduled: bool = False,
+    is_waiting: bool = False,
+    books: Books | None = None,
 ) -> Badge:
-    """Of a run, with the moment when its mail begins to go if that is later.
+    """Of a run, which may be scheduled and not begun, or wait with all its mail.
 
     A run without doubts asks for nothing: it is finished, even if some of its mail failed.
     """
-    if state == RunState.SENDING and starts_at is not None:
+    if is_scheduled:
+        return Badge(WAITING, "clock", _("Scheduled"))
+    if state == RunState.SENDING and is_waiting:
         state = WAITING
     if state == RunState.OPEN and books is not None and not books.counts[State.IN_DOUBT]:
         failed = formats.count(books.counts[State.FAILED])
@@ -110,8 +115,12 @@ def describe_exclusion(reason: str) -> Word:
     return _EXCLUSIONS.get(reason) or reason.replace("_", " ")
 
 
-def describe_deed(action: str, name: str, data: Mapping[str, Any]) -> tuple[str, str, str]:
+def describe_deed(
+    action: str, name: str, data: Mapping[str, Any], *, is_scheduled: bool = False
+) -> tuple[str, str, str]:
     """An entry of the trail: the sentence, its glyph and its tone."""
+    if action == "campaign.launched" and is_scheduled:
+        return _("%(name)s scheduled it.") % {"name": name}, "clock", "good"
     if action == "campaign.retried":
         number = int(data.get("requeued", 0))
         sentence = ngettext(

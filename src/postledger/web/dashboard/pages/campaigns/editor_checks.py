@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -12,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from postledger.accounts import queries as accounts
-from postledger.campaigns import drafts, launching, listing, recipients, report
+from postledger.campaigns import drafts, launching, listing, progress, recipients, report
 from postledger.campaigns.drafts import CampaignFacts
 from postledger.campaigns.recipients import RecipientCounts
 from postledger.campaigns.states import RunState
@@ -79,13 +80,13 @@ def _find_draft(visitor: Visitor, campaign_id: int) -> CampaignFacts:
 
 def _list_tests(visitor: Visitor, campaign: CampaignFacts) -> Mapping[str, Any]:
     """The tests so far, whether one is under way, and why the last one failed."""
-    workspace_id = visitor.workspace.pk
-    runs = listing.list_launches(workspace_id, campaign.id, now=datetime.now(UTC))
+    workspace_id, now = visitor.workspace.pk, datetime.now(UTC)
+    runs = listing.list_launches(workspace_id, campaign.id, now=now)
     failures: Sequence[report.Failure] = ()
     if runs and runs[0].books.counts[State.FAILED]:
         failures = report.list_failures(workspace_id, runs[0].run_id)
     return {
-        "runs": [rows.make_run_row(workspace_id, run) for run in runs],
+        "runs": [rows.make_run_row(workspace_id, run, now=now) for run in runs],
         "is_testing": bool(runs) and runs[0].state not in _SETTLED,
         "test_failures": failures,
     }
@@ -215,8 +216,15 @@ def launch(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResp
         raise
     except RefusedError as error:
         return _refuse_launch(request, visitor, campaign, typed, describe_refusal(error))
-    messages.success(request, _("Launched. Its books are below, live."))
+    messages.success(request, _tell_launch(visitor, run_id, now))
     return redirect("run", visitor.workspace.pk, run_id)
+
+
+def _tell_launch(visitor: Visitor, run_id: UUID, now: datetime) -> str:
+    run = progress.find_progress(visitor.workspace.pk, run_id, now=now)
+    if rows.find_start(run, now) is not None:
+        return _("Scheduled. When it begins stands below; you can pause or cancel it until then.")
+    return _("Launched. Its books are below, live.")
 
 
 def asks_number(counts: RecipientCounts) -> bool:

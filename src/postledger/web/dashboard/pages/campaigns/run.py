@@ -97,7 +97,15 @@ def _list_deeds(workspace_id: int, run: Progress) -> Sequence[Deed]:
     entries = run_trail.list_entries(workspace_id, run.run_id, launched_at=run.launched_at)
     names = actors.name_actors(workspace_id, [entry.actor for entry in entries])
     return [
-        Deed(entry.at, *words.describe_deed(entry.action, names[entry.actor], entry.data))
+        Deed(
+            entry.at,
+            *words.describe_deed(
+                entry.action,
+                names[entry.actor],
+                entry.data,
+                is_scheduled=run.starts_at is not None,
+            ),
+        )
         for entry in entries
     ]
 
@@ -109,8 +117,9 @@ def _list_others(visitor: Visitor, run: Progress) -> Sequence[RunRow]:
 
 
 def _list_runs(visitor: Visitor, campaign_id: int) -> Sequence[RunRow]:
-    runs = listing.list_launches(visitor.workspace.pk, campaign_id, now=datetime.now(UTC))
-    return [rows.make_run_row(visitor.workspace.pk, run) for run in runs]
+    now = datetime.now(UTC)
+    runs = listing.list_launches(visitor.workspace.pk, campaign_id, now=now)
+    return [rows.make_run_row(visitor.workspace.pk, run, now=now) for run in runs]
 
 
 def _name(visitor: Visitor, actor: str) -> str:

@@ -1,0 +1,114 @@
+"""A run that is scheduled says so, with when it begins, wherever it is shown."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.conf import LazySettings
+
+from postledger.campaigns import listing, live_run, planning, run_control
+from postledger.campaigns.listing import CampaignGroup
+from postledger.campaigns.models import Run
+from tests.campaigns import press
+from tests.web import newsroom
+from tests.web.callers import Caller
+from tests.web.dashboard import visitors
+from tests.web.dashboard.visitors import Person
+
+BEGINS = datetime.now(UTC).replace(microsecond=0) + timedelta(days=3)
+SHOWN = f"{BEGINS:%H:%M} UTC</time>"
+
+
+@pytest.fixture(autouse=True)
+def furnished(alice: Caller, settings: LazySettings) -> None:
+    newsroom.furnish(alice, settings)
+    press.people(alice.workspace_id, 3)
+
+
+@pytest.fixture
+def anna(alice: Caller) -> Person:
+    return visitors.sign_in(alice.workspace_id)
+
+
+def launch(who: Caller, at: datetime = BEGINS) -> Run:
+    """Before any worker has seen the run."""
+    timing = {"at": f"{at:%Y-%m-%dT%H:%M:%SZ}"}
+    campaign_id = newsroom.make_campaign(who, timing=timing)
+    run_id = who.post(f"/v1/campaigns/{campaign_id}/launch", None).body["run_id"]
+    return Run.objects.get(pk=run_id)
+
+
+@pytest.mark.parametrize("is_planned", [False, True], ids=["just launched", "planned"])
+def test_a_scheduled_run_says_when_it_begins_and_nowhere_that_it_was_launched(
+    alice: Caller, anna: Person, *, is_planned: bool
+) -> None:
+    run = launch(alice)
+    if is_planned:
+        planning.plan_run(run.pk)
+
+    page = anna.read(f"campaigns/runs/{run.pk}/")
+    campaigns = anna.read("campaigns/")
+
+    for shown in (page, campaigns):
+        assert "</svg>Scheduled</span>" in shown
+        assert "Begins" in shown
+        assert SHOWN in shown
+        assert "aunched" not in shown.partition("<main")[2]
+    assert "scheduled it." in page
+    [row] = listing.read_page(anna.workspace_id, now=datetime.now(UTC)).rows
+    assert row.group is CampaignGroup.WAITING
+
+
+def test_the_overview_says_when_a_scheduled_run_begins(alice: Caller, anna: Person) -> None:
+    planning.plan_run(launch(alice).pk)
+
+    waiting = anna.read("").partition('id="waiting"')[2]
+
+    assert "It is scheduled, and nothing of it has gone yet." in waiting
+    assert "<dt>Begins</dt>" in waiting
+    assert SHOWN in waiting
+
+
+def test_the_launch_of_a_scheduled_campaign_is_answered_with_its_schedule(
+    alice: Caller, anna: Person
+) -> None:
+    timing = {"at": f"{BEGINS:%Y-%m-%dT%H:%M:%SZ}"}
+    draft = newsroom.make_campaign(alice, timing=timing)
+    [campaign] = listing.read_page(anna.workspace_id, now=datetime.now(UTC)).rows
+
+    answered = anna.post(
+        f"campaigns/{draft}/edit/launch/", seen=campaign.updated_at.isoformat(), typed=""
+    )
+
+    page = anna.client.get(answered.headers["Location"]).content.decode()
+    assert "Scheduled. When it begins stands below" in page
+    assert "Launched." not in page
+
+
+def test_a_run_that_was_paused_or_has_begun_is_not_scheduled_any_more(
+    alice: Caller, anna: Person
+) -> None:
+    run = launch(alice)
+    planning.plan_run(run.pk)
+    run_control.pause_run(anna.workspace_id, run.pk, actor="alice")
+    paused = anna.read(f"campaigns/runs/{run.pk}/")
+    Run.objects.update(waves=[{"due_at": "2026-11-01T12:00:00Z"}])
+    run_control.resume_run(anna.workspace_id, run.pk, actor="alice")
+    begun = anna.read(f"campaigns/runs/{run.pk}/")
+
+    for page in (paused, begun):
+        assert "</svg>Scheduled</span>" not in page
+    assert "Launched by" in begun
+
+
+def test_a_run_begins_with_its_first_wave_and_at_once_if_one_is_due(alice: Caller) -> None:
+    run, now = launch(alice), datetime.now(UTC)
+
+    def find_start() -> datetime | None:
+        return live_run.read_live_run(alice.workspace_id, run.pk, now=now).progress.starts_at
+
+    later = {"due_at": f"{BEGINS + timedelta(hours=2):%Y-%m-%dT%H:%M:%SZ}", "zones": ["UTC"]}
+    soon = {"due_at": f"{BEGINS:%Y-%m-%dT%H:%M:%SZ}", "zones": ["Asia/Tokyo"]}
+    Run.objects.update(waves=[soon, later])
+    assert find_start() == BEGINS
+    Run.objects.update(waves=[{"due_at": None, "zones": ["Asia/Tokyo"]}, later])
+    assert find_start() is None
