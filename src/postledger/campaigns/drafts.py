@@ -157,7 +157,7 @@ def delete_campaign(
         # A launch takes the same lock: the later of the two is refused.
         campaign = own.select_for_update(no_key=True).first()
         if campaign is None:
-            raise CampaignUnknownError("Campaign not found.")
+            raise CampaignUnknownError(say("Campaign not found."))
         if Run.objects.filter(campaign=campaign, is_test=False).exists():
             raise AlreadyLaunchedError(
                 say(

@@ -218,7 +218,7 @@ def start_run(workspace_id: int, campaign_id: int, launch: Launch) -> UUID:
         # A concurrent launch waits here, and sees the run of this one.
         locked = Campaign.objects.select_for_update(no_key=True).filter(pk=campaign.pk).first()
         if locked is None:  # deleted meanwhile
-            raise CampaignUnknownError("Campaign not found.")
+            raise CampaignUnknownError(say("Campaign not found."))
         if locked.updated_at != (launch.as_of or campaign.updated_at):
             raise CampaignChangedError(
                 say("The campaign was changed at the same time. Look at it, and try again.")
