@@ -6,6 +6,7 @@ from django.db import connection
 from postledger.deliveries import entries
 from postledger.lib.ids import DeliveryId
 from tests import cast
+from tests.races import collide
 from tests.web.callers import Caller
 from tests.web.test_contacts_api import make_contact
 
@@ -94,6 +95,24 @@ def test_mail_that_waits_is_erased_by_erasing_the_address_again(alice: Caller) -
     assert again.status == 200
     assert again.body == {"contacts": 0, "consents": 0, "mails": 1, "waiting": 0, "uploads": 0}
     assert [word for word in SECRETS if word in everything()] == []
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_an_erasing_that_meets_a_change_of_address_erases_nobody_and_says_so(
+    alice: Caller,
+) -> None:
+    path = person(alice)
+
+    with collide.uncommitted(lambda: alice.ask("PATCH", path, {"address": "new@example.com"})):
+        erasing = collide.start(lambda: alice.post(f"{path}/erase", None))
+        erasing.must_wait()
+
+    refused = erasing.answer()
+    assert (refused.status, refused.body["code"]) == (409, "address_changed")
+    assert alice.get(path).body["name"] == "R One"
+    assert alice.post(f"{path}/erase", None).body["contacts"] == 1
+    assert [word for word in (*SECRETS[:3], "new@example.com") if word in everything()] == []
 
 
 @pytest.mark.parametrize(

@@ -53,11 +53,14 @@ VALUES (
 """
 
 
-def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Erasure:
+def erase(
+    workspace_id: int, *, address: str, contact_id: int | None = None, actor: str, now: datetime
+) -> Erasure:
     """Erases the contacts with this address, and the mail to any address they ever had.
 
     Idempotent. Uploads that name one of these addresses are abandoned. Not covered are the file of
-    a running import, which is deleted at its end, and its problems.
+    a running import, which is deleted at its end, and its problems. If a contact was meant, it must
+    have the address at that moment; else nobody is erased: AddressChangedError.
     """
     canonical = addresses.canonical(address)
     contact_ids = queries.list_contact_ids(workspace_id, address=canonical)
@@ -67,6 +70,8 @@ def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Eras
     )
     with transaction.atomic():
         sql.take_consent_lock(workspace_id)
+        if contact_id is not None:
+            erasing.check_address(workspace_id, contact_id=contact_id, address=canonical)
         # The contact before its mail: afterwards none is planned for it.
         contact_ids = queries.list_contact_ids(workspace_id, address=canonical)
         contact = erasing.erase(workspace_id, address=canonical, actor=actor, now=now)

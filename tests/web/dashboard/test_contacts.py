@@ -227,7 +227,10 @@ def test_erasing_asks_for_the_address(olivia: Person, mira: int) -> None:
     assert 'value="other@example.com"' in refused.content.decode()
     assert Contact.objects.filter(pk=mira, deleted_at=None).exists()
 
-    olivia.post(f"contacts/{mira}/erase/", typed="Mira@Example.com")
+    erased = olivia.client.post(
+        olivia.url(f"contacts/{mira}/erase/"), {"typed": "Mira@Example.com"}, follow=True
+    )
+    assert "Erased, also from 0 emails." in erased.content.decode()
     assert not Contact.objects.filter(address=MIRA).exists()
     assert olivia.get(f"contacts/{mira}/").status_code == 404
 

@@ -208,13 +208,19 @@ def export_contact(call: Call, contact_id: ContactId) -> HttpResponse:
 @routes.post("/{int:contact_id}/erase", Erased, scopes=[Scope.CONTACTS_ERASE])
 def erase_contact(call: Call, contact_id: ContactId) -> Erasure:
     """Erases the person for good, also from sent mail. The address stays suppressed."""
-    return _erase(call, _get_contact(call, contact_id).address)
+    return erasure.erase(
+        call.workspace_id,
+        address=_get_contact(call, contact_id).address,
+        contact_id=contact_id,
+        actor=call.actor,
+        now=call.now,
+    )
 
 
 @routes.post("/erase", Erased, scopes=[Scope.CONTACTS_ERASE])
 def erase_address(call: Call, payload: EraseIn) -> Erasure:
     """Erases the owner of the address for good, with or without a contact."""
-    return _erase(call, payload.address)
+    return erasure.erase(call.workspace_id, address=payload.address, actor=call.actor, now=call.now)
 
 
 @export_routes.get_csv("/contacts.csv")
@@ -230,10 +236,6 @@ def export_contacts(call: Call, query: Query[ExportQuery]) -> StreamingHttpRespo
 def _unsubscribe(call: Call, request: UnsubscribeRequest, consent: ConsentIn) -> None:
     origin = consent.origin(call.actor)
     suppression.unsubscribe(call.workspace_id, request=request, origin=origin, now=call.now)
-
-
-def _erase(call: Call, address: str) -> Erasure:
-    return erasure.erase(call.workspace_id, address=address, actor=call.actor, now=call.now)
 
 
 def _get_contact(call: Call, contact_id: int) -> Contact:

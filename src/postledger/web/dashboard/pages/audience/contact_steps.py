@@ -10,16 +10,18 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
 from postledger.contacts import lists, queries, suppressions
 from postledger.contacts.actions import restoration, suppression
+from postledger.contacts.actions.erasing import AddressChangedError
 from postledger.contacts.models import Contact
 from postledger.contacts.states import ContactState, SuppressionReason
 from postledger.contacts.unsubscribe_links import GENERAL
 from postledger.lib.errors import RefusedError
 from postledger.privacy import erasure
+from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import words
 from postledger.web.dashboard.audience.questions import Question, ask
@@ -145,15 +147,20 @@ def erase(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRespon
     contact = _find(visitor, contact_id)
     form = EraseForm(contact.address, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        erased = erasure.erase(
-            visitor.workspace.pk,
-            address=contact.address,
-            actor=visitor.actor,
-            now=datetime.now(UTC),
-        )
-        text = _("Erased, also from %(number)s emails. The address stays suppressed.")
-        messages.success(request, text % {"number": erased.mails})
-        return redirect("contacts", visitor.workspace.pk)
+        try:
+            erased = erasure.erase(
+                visitor.workspace.pk,
+                address=contact.address,
+                contact_id=contact_id,
+                actor=visitor.actor,
+                now=datetime.now(UTC),
+            )
+        except AddressChangedError as error:
+            form.add_error("typed", translate(error))
+            contact = _find(visitor, contact_id)
+        else:
+            messages.success(request, _describe_erasure(erased.mails))
+            return redirect("contacts", visitor.workspace.pk)
     question = Question(
         heading=_("Erase %(address)s for good?") % {"address": contact.address},
         sentences=[
@@ -170,6 +177,15 @@ def erase(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRespon
         back_title=contact.name or contact.address,
     )
     return ask(request, visitor, question, form)
+
+
+def _describe_erasure(mail_count: int) -> str:
+    text = ngettext(
+        "Erased, also from %(number)s email. The address stays suppressed.",
+        "Erased, also from %(number)s emails. The address stays suppressed.",
+        mail_count,
+    )
+    return text % {"number": formats.count(mail_count)}
 
 
 def _find(visitor: Visitor, contact_id: int) -> Contact:

@@ -1,0 +1,82 @@
+"""Two people, or a person and a program, who act on one contact at the same moment."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import pytest
+
+from postledger.contacts.actions import contacts
+from postledger.contacts.details import Changes
+from postledger.contacts.models import Contact
+from tests import cast
+from tests.contacts import people
+from tests.races import collide
+from tests.web.dashboard import visitors
+from tests.web.dashboard.visitors import Person
+
+pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
+
+MIRA = "mira@example.com"
+
+
+@pytest.fixture
+def olivia() -> Person:
+    return visitors.sign_in(cast.sender().workspace_id, name="Olivia")
+
+
+@pytest.fixture
+def mira(olivia: Person) -> int:
+    people.news(olivia.workspace_id)
+    contact_id = people.member(olivia.workspace_id, MIRA)
+    change(olivia.workspace_id, contact_id, name="Mira", attributes={"plan": "plus"})
+    return contact_id
+
+
+def change(workspace_id: int, contact_id: int, **changed: Any) -> None:
+    contacts.update_contact(
+        workspace_id,
+        contact_id=contact_id,
+        changes=Changes(**changed),
+        actor="api",
+        now=datetime.now(UTC),
+    )
+
+
+def send(who: Person, path: str, **fields: Any) -> Callable[[], Any]:
+    return lambda: who.client.post(who.url(path), fields, follow=True)
+
+
+def test_an_erasure_that_meets_a_change_of_address_erases_nobody_and_says_so(
+    olivia: Person, mira: int
+) -> None:
+    moving = partial(change, olivia.workspace_id, mira, address="new@example.com")
+
+    with collide.uncommitted(moving):
+        erasing = collide.start(send(olivia, f"contacts/{mira}/erase/", typed=MIRA))
+        erasing.must_wait()
+
+    answer = erasing.answer()
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert "Erased" not in page
+    assert "nobody was erased" in page
+    assert "Erase new@example.com for good?" in page
+    assert Contact.objects.get(pk=mira).name == "Mira"
+
+
+def test_who_took_the_address_over_is_not_erased_for_the_one_before(
+    olivia: Person, mira: int
+) -> None:
+    def hand_over() -> int:
+        change(olivia.workspace_id, mira, address="new@example.com")
+        return people.contact(olivia.workspace_id, MIRA)
+
+    with collide.uncommitted(hand_over) as moving:
+        erasing = collide.start(send(olivia, f"contacts/{mira}/erase/", typed=MIRA))
+        erasing.must_wait()
+        other = moving.answer()
+
+    assert erasing.answer().status_code == 422
+    assert Contact.objects.get(pk=other).address == MIRA
