@@ -6,10 +6,12 @@ from functools import partial
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from postledger.contacts.actions import contacts
 from postledger.contacts.details import Changes
 from postledger.contacts.models import Contact
+from postledger.contacts.states import SubscriptionState
 from tests import cast
 from tests.contacts import people
 from tests.races import collide
@@ -48,6 +50,19 @@ def send(who: Person, path: str, **fields: Any) -> Callable[[], Any]:
     return lambda: who.client.post(who.url(path), fields, follow=True)
 
 
+def edit(who: Person, contact: Contact, **typed: Any) -> Callable[[], Any]:
+    fields = {
+        "address": contact.address,
+        "name": contact.name,
+        "lists": ["news"],
+        "was_on": "news",
+        "seen": contact.updated_at.isoformat(),
+        "key": ["plan"],
+        "text": ["plus"],
+    }
+    return send(who, f"contacts/{contact.pk}/edit/", **fields | typed)
+
+
 def test_an_erasure_that_meets_a_change_of_address_erases_nobody_and_says_so(
     olivia: Person, mira: int
 ) -> None:
@@ -80,3 +95,44 @@ def test_who_took_the_address_over_is_not_erased_for_the_one_before(
 
     assert erasing.answer().status_code == 422
     assert Contact.objects.get(pk=other).address == MIRA
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"text": ["pro"]}, {"text": ["gold"]}),
+        ({"address": "new@example.com"}, {"lists": []}),
+        ({"lists": []}, {"address": "new@example.com", "lists": []}),
+    ],
+)
+def test_of_two_who_save_at_once_the_second_is_told_and_keeps_what_was_typed(
+    olivia: Person, mira: int, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    seen = Contact.objects.get(pk=mira)
+    with transaction.atomic():
+        Contact.objects.select_for_update().get(pk=mira)
+        one = collide.start(edit(olivia, seen, name="Mira L.", **first))
+        one.must_wait()
+        other = collide.start(edit(olivia, seen, name="Mirabelle", **second))
+        other.must_wait()
+
+    answers = {"Mira L.": one.answer(), "Mirabelle": other.answer()}
+    [(lost, told)] = [item for item in answers.items() if item[1].status_code == 422]
+    page = told.content.decode()
+    assert "changed meanwhile" in page
+    assert f'value="{lost}"' in page
+    assert {Contact.objects.get(pk=mira).name, lost} == {"Mira L.", "Mirabelle"}
+
+
+def test_who_leaves_a_list_by_an_edit_that_meets_a_new_address_is_told(
+    olivia: Person, mira: int
+) -> None:
+    seen = Contact.objects.get(pk=mira)
+    moving = partial(change, olivia.workspace_id, mira, address="new@example.com")
+
+    with collide.uncommitted(moving):
+        saving = collide.start(edit(olivia, seen, lists=[]))
+        saving.must_wait()
+
+    assert saving.answer().status_code == 422
+    assert people.subscription(mira) is SubscriptionState.ACTIVE

@@ -87,6 +87,25 @@ def update_contact(
         _note(workspace_id, "contact.changed", contact_id, actor=actor, fields=[*columns])
 
 
+def lock_contact(workspace_id: int, *, contact_id: int, ends_consent: bool) -> Contact:
+    """The contact as it is, locked until the transaction ends; the consent lock is taken first.
+
+    For a transaction of several changes: the same lock twice, first shared and then alone, would
+    make two of them wait for each other.
+    """
+    if ends_consent:
+        sql.take_consent_lock(workspace_id)
+    else:
+        sql.share_consent_lock(workspace_id)
+    locked = Contact.objects.select_for_update(no_key=True).filter(
+        pk=contact_id, workspace_id=workspace_id, deleted_at=None
+    )
+    contact = locked.first()
+    if contact is None:
+        raise queries.contact_not_found(contact_id)
+    return contact
+
+
 def _columns(changes: Changes) -> dict[str, object]:
     """The values to write, by column."""
     columns: dict[str, object] = {

@@ -68,16 +68,16 @@ def change_contact(
 ) -> list[str]:
     """Stores what differs, all or nothing; returns the lists that must be confirmed first.
 
-    Raises ObstacleError.
+    Raises ObstacleError, also when somebody else was faster.
     """
-    if form.cleaned_data["seen"] != write_version(contact.updated_at):
-        form.show_again(contact)
-        text = _("This contact was changed meanwhile. Saving again replaces that by what is here.")
-        raise ObstacleError(Obstacle(text, _find_url(visitor, contact), _("See it as it is")))
-    _check_address(visitor, form, contact)
-    changes = _build_changes(contact, form)
     try:
         with transaction.atomic():
+            locked = contacts.lock_contact(
+                visitor.workspace.pk, contact_id=contact.pk, ends_consent=bool(form.left)
+            )
+            _check_version(visitor, form, locked)
+            _check_address(visitor, form, locked)
+            changes = _build_changes(locked, form)
             if changes != Changes():
                 contacts.update_contact(
                     visitor.workspace.pk,
@@ -90,6 +90,14 @@ def change_contact(
             return _subscribe(visitor, form, contact.pk, now)
     except contacts.ContactExistsError as error:
         raise ObstacleError(_describe_existing(visitor, form)) from error
+
+
+def _check_version(visitor: Visitor, form: ContactForm, contact: Contact) -> None:
+    """Whether the locked contact is as it was when the form was shown."""
+    if form.cleaned_data["seen"] != write_version(contact.updated_at):
+        form.show_again(contact)
+        text = _("This contact was changed meanwhile. Saving again replaces that by what is here.")
+        raise ObstacleError(Obstacle(text, _find_url(visitor, contact), _("See it as it is")))
 
 
 def _build_changes(contact: Contact, form: ContactForm) -> Changes:
