@@ -1,7 +1,8 @@
 """A contact is added and changed by hand, as the API would do it."""
 
 import html
-from typing import Any
+from html.parser import HTMLParser
+from typing import Any, override
 
 import pytest
 
@@ -211,3 +212,141 @@ def test_who_saves_over_another_is_told_first(olivia: Person, mira: int) -> None
     assert f'value="{now.updated_at.isoformat()}"' in html.unescape(told.content.decode())
     send(olivia, f"contacts/{mira}/edit/", **typed(now, name="Mine"))
     assert Contact.objects.get(pk=mira).name == "Mine"
+
+
+class FieldReader(HTMLParser):
+    """The names and values that a browser sends for the attributes of an untouched form."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: dict[str, list[str]] = {"key": [], "text": []}
+        self._area: list[str] | None = None
+
+    @override
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        name = given.get("name")
+        if tag == "input" and name in self.sent:
+            value = given.get("value") or ""
+            self.sent[name].append(value.replace("\r", "").replace("\n", ""))
+        self._area = [] if tag == "textarea" and name in self.sent else None
+
+    @override
+    def handle_data(self, data: str) -> None:
+        if self._area is not None:
+            self._area.append(data)
+
+    @override
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "textarea" and self._area is not None:
+            text = "".join(self._area).replace("\r\n", "\n").replace("\r", "\n")
+            self.sent["text"].append(text.removeprefix("\n").replace("\n", "\r\n"))
+            self._area = None
+
+
+def read_attributes(who: Person, contact_id: int) -> dict[str, list[str]]:
+    reader = FieldReader()
+    reader.feed(who.get(f"contacts/{contact_id}/edit/").content.decode())
+    return reader.sent
+
+
+ODD_ATTRIBUTES: dict[str, Any] = {
+    "bio": "one\ntwo",
+    "dos": "\r\none\r\ntwo\r",
+    "empty": "",
+    "lines": "\n\n",
+    "mac": "one\rtwo",
+    "none": [],
+    "number": 41.0,
+    "pad": " x ",
+    "quoted": '[ "a" ], <b>&amp;</b>',
+    "towns": ["New York, NY", "Boston"],
+    "odd": ["", " a ", "b\nc", "d\r", '"', "[x"],
+    "brackets": ["[x", "y"],
+}
+
+
+def test_a_new_name_leaves_every_attribute_as_it_was(olivia: Person, mira: int) -> None:
+    Contact.objects.filter(pk=mira).update(attributes=ODD_ATTRIBUTES)
+    shown = read_attributes(olivia, mira)
+
+    send(
+        olivia,
+        f"contacts/{mira}/edit/",
+        **typed(Contact.objects.get(pk=mira), name="Mira B", **shown),
+    )
+
+    changed = Contact.objects.get(pk=mira)
+    assert changed.name == "Mira B"
+    assert changed.attributes == ODD_ATTRIBUTES
+
+
+@pytest.mark.parametrize(
+    ("stored", "text", "value"),
+    [
+        (["New York, NY", "b"], '["New York, NY", "b", "c"]', ["New York, NY", "b", "c"]),
+        (["New York, NY", "b"], "b, c", ["b", "c"]),
+        (["a"], "a,, c ,", ["a", "c"]),
+        ("one\ntwo", "one\r\ntwo\r\nthree", "one\ntwo\nthree"),
+        (" x ", " y ", " y "),
+        ("x", " y ", "y"),
+        (41, " 4.5 ", 4.5),
+        (41, "true", "true"),
+        (41, "[1]", "[1]"),
+        (True, " false", False),
+    ],
+)
+def test_what_is_typed_over_a_value_keeps_its_kind(
+    olivia: Person, mira: int, stored: Any, text: str, value: Any
+) -> None:
+    Contact.objects.filter(pk=mira).update(attributes={"a": stored})
+
+    fields = typed(Contact.objects.get(pk=mira), key=["a"], text=[text])
+    send(olivia, f"contacts/{mira}/edit/", **fields)
+
+    assert Contact.objects.get(pk=mira).attributes == {"a": value}
+
+
+@pytest.mark.parametrize(
+    ("stored", "text", "words"),
+    [
+        (41, "[" * 100_000, "cannot be stored"),
+        (["New York, NY"], '["New York, NY", b]', "with each text in quotation marks"),
+        (["New York, NY"], "[" * 100_000, "with each text in quotation marks"),
+        (["New York, NY"], "[1, 2]", "with each text in quotation marks"),
+    ],
+)
+def test_a_value_that_cannot_be_read_is_refused_and_stays_typed(
+    olivia: Person, mira: int, stored: Any, text: str, words: str
+) -> None:
+    Contact.objects.filter(pk=mira).update(attributes={"a": stored})
+
+    fields = typed(Contact.objects.get(pk=mira), key=["a"], text=[text])
+    answer = send(olivia, f"contacts/{mira}/edit/", **fields)
+
+    page = html.unescape(answer.content.decode())
+    assert answer.status_code == 422
+    assert words in page
+    assert f'value="{text}"' in page
+    assert Contact.objects.get(pk=mira).attributes == {"a": stored}
+
+
+def test_details_that_the_form_would_not_take_stay_unless_they_are_changed(
+    olivia: Person, mira: int
+) -> None:
+    Contact.objects.filter(pk=mira).update(name=" Mira ", time_zone="US/Pacific-New")
+    before = Contact.objects.get(pk=mira)
+    page = olivia.read(f"contacts/{mira}/edit/")
+    assert '<option value="US/Pacific-New" selected>US/Pacific-New (not known any more)' in page
+
+    unrelated = typed(before, time_zone="US/Pacific-New", text=["42", "plus", "a, b", "true", ""])
+    send(olivia, f"contacts/{mira}/edit/", **unrelated)
+    after = Contact.objects.get(pk=mira)
+    assert (after.name, after.time_zone, after.attributes["age"]) == (
+        " Mira ",
+        "US/Pacific-New",
+        42,
+    )
+
+    send(olivia, f"contacts/{mira}/edit/", **typed(after, text=unrelated["text"], time_zone=""))
+    assert Contact.objects.get(pk=mira).time_zone is None

@@ -1,4 +1,7 @@
-"""A contact's attributes as lines of a form: a name and a text each. Pure."""
+"""A contact's attributes as lines of a form: a name and a text each. Pure.
+
+Browsers send every line break as CR LF, and take them out of a field of one line.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,6 +26,10 @@ class AttributeRow:
     text: str = ""
     is_stored: bool = False
 
+    @property
+    def has_lines(self) -> bool:
+        return "\n" in self.text
+
 
 def list_rows(stored: Mapping[str, Value]) -> list[AttributeRow]:
     rows = [
@@ -35,20 +42,36 @@ def list_rows(stored: Mapping[str, Value]) -> list[AttributeRow]:
 def read_rows(given: QueryDict, stored: Mapping[str, Value]) -> list[AttributeRow]:
     """The lines as they were typed, with empty ones for more."""
     pairs = zip_longest(given.getlist("key"), given.getlist("text"), fillvalue="")
-    rows = [AttributeRow(key.strip(), text.strip(), key in stored) for key, text in pairs]
-    typed = [row for row in rows if row.key or row.text]
+    rows = [AttributeRow(key.strip(), _unify_lines(text), key in stored) for key, text in pairs]
+    typed = [row for row in rows if row.key or row.text.strip()]
     return [*typed, *[AttributeRow()] * NEW_ROWS]
 
 
 def write_value(value: Value) -> str:
-    """A value as people read and type it: a list with commas, true and false as in JSON."""
+    """A value as people read and type it: a list with commas, true and false as in JSON.
+
+    A list that commas would divide elsewhere is written as JSON.
+    """
     match value:
         case str():
-            return value
+            return _unify_lines(value)
         case bool() | int() | float():
             return json.dumps(value)
         case _:
-            return ", ".join(value)
+            plain = ", ".join(value)
+            return plain if _divides(plain, value) else json.dumps(value, ensure_ascii=False)
+
+
+def _unify_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _divides(text: str, items: Sequence[str]) -> bool:
+    return not text.startswith("[") and _divide(text) == list(items) and not {*"\r\n"} & {*text}
+
+
+def _divide(text: str) -> list[str]:
+    return [item for part in text.split(",") if (item := part.strip())]
 
 
 def build_changes(
@@ -56,15 +79,17 @@ def build_changes(
 ) -> dict[str, Value | None]:
     """What the lines change of the stored attributes; None removes one.
 
-    A text that was not touched changes nothing, whatever kind of value it stands for.
+    A text that was not touched changes nothing, whatever kind of value it stands for. Spaces around
+    a new one are taken away, unless there were some before.
     """
     changes: dict[str, Value | None] = {}
     for row in rows:
-        if row.text and not row.key:
+        text = row.text.strip()
+        if text and not row.key:
             raise ValidationError(
-                _("Write a name beside the value “%(text)s”."), params={"text": row.text[:60]}
+                _("Write a name beside the value “%(text)s”."), params={"text": text[:60]}
             )
-        if not row.key or (not row.text and row.key not in stored):
+        if not row.key or (not text and row.key not in stored):
             continue
         if row.key in changes:
             raise ValidationError(
@@ -72,31 +97,51 @@ def build_changes(
                 params={"name": row.key},
             )
         before = stored.get(row.key)
-        if before is None or write_value(before) != row.text:
-            changes[row.key] = _read_value(row.text, before) if row.text else None
+        if before is None or write_value(before) not in {row.text, text}:
+            changes[row.key] = _read_value(row.text, before) if text else None
     _check(changes, stored)
     return changes
 
 
 def _read_value(text: str, before: Value | None) -> Value:
     """A new value of the kind that the attribute has, where the text can be one; else a text."""
+    bare = text.strip()
     match before:
-        case bool() if text in {"true", "false"}:
-            return text == "true"
-        case int() | float() if not isinstance(before, bool):
-            return _read_number(text)
-        case list():
-            return [part for word in text.split(",") if (part := word.strip())]
-        case _:
+        case str() if before != before.strip():
             return text
+        case bool() if bare in {"true", "false"}:
+            return bare == "true"
+        case int() | float() if not isinstance(before, bool):
+            number = _read_json(bare)
+            return number if isinstance(number, int | float) else bare
+        case list():
+            return _read_list(bare)
+        case _:
+            return bare
 
 
-def _read_number(text: str) -> Value:
+def _read_list(text: str) -> Value:
+    if not text.startswith("["):
+        return _divide(text)
+    items = _read_json(text)
+    if not (isinstance(items, list) and all(isinstance(item, str) for item in items)):
+        raise ValidationError(
+            _(
+                "Write the list “%(text)s” with each text in quotation marks, such as"
+                ' ["New York, NY", "Boston"].'
+            ),
+            params={"text": text[:60]},
+        )
+    return items
+
+
+def _read_json(text: str) -> object:
+    """The number or list that a text is, and None for every other."""
     try:
-        number = json.loads(text)
-    except ValueError:
-        return text
-    return number if isinstance(number, int | float) and not isinstance(number, bool) else text
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return None if isinstance(value, bool) else value
 
 
 def _check(changes: Mapping[str, Value | None], stored: Mapping[str, Value]) -> None:

@@ -66,9 +66,7 @@ class ContactForm(PageForm):
         )
         self.names = _list_names(workspace.pk)
         self.set_choices("lists", _list_choices(self.names, states))
-        own = _("As the workspace: %(zone)s") % {"zone": workspace.time_zone}
-        zones = [(zone, zone) for zone in sorted(available_timezones())]
-        self.set_choices("time_zone", [("", own), *zones])
+        self.set_choices("time_zone", _list_zones(workspace, contact))
         self.attribute_changes: Mapping[str, Value | None] = {}
         self.attribute_error = ""
 
@@ -135,6 +133,16 @@ def write_version(updated_at: datetime) -> str:
 def _list_names(workspace_id: int) -> dict[str, str]:
     active = lists.list_all(workspace_id).filter(archived_at=None, kind=ListKind.LIST.value)
     return dict(active.values_list("key", "name"))
+
+
+def _list_zones(workspace: Workspace, contact: Contact | None) -> list[tuple[str, str]]:
+    """What a contact may have, and what it has, although nobody knows that zone any more."""
+    own = _("As the workspace: %(zone)s") % {"zone": workspace.time_zone}
+    zones = [("", own), *((zone, zone) for zone in sorted(available_timezones()))]
+    kept = contact.time_zone if contact else None
+    if kept and kept not in dict(zones):
+        zones.insert(1, (kept, _("%(zone)s (not known any more)") % {"zone": kept}))
+    return zones
 
 
 def _list_states(workspace_id: int, contact: Contact | None) -> dict[str, SubscriptionState]:

@@ -104,7 +104,7 @@ def _build_changes(contact: Contact, form: ContactForm) -> Changes:
     cleaned = form.cleaned_data
     stored = {
         "address": contact.address,
-        "name": contact.name,
+        "name": contact.name.strip(),  # as the form reads it
         "locale": contact.locale or "",
         "time_zone": contact.time_zone or "",
     }
