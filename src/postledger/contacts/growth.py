@@ -1,4 +1,7 @@
-"""How a list grew: who joined and left on each day, told from the history of consents."""
+"""How a list grew: who joined and left on each day, told from the history of consents.
+
+A contact that is deleted leaves its lists on that day. Its subscriptions stay as they were.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,9 +39,20 @@ JOIN contacts_consentevent AS event
 WHERE subscription.list_id = %(list)s AND event.at >= %(since)s
 GROUP BY 1
 """
-_NOW: LiteralString = """
+# Served by contacts_subscription_of_list.
+_SUBSCRIPTIONS: LiteralString = """
 SELECT count(*) FROM contacts_subscription
 WHERE list_id = %(list)s AND state IN ('active', 'paused')
+"""
+# Served by contacts_contact_deleted and contacts_subscription_once: few contacts are deleted.
+_DELETED: LiteralString = """
+SELECT (contact.deleted_at AT TIME ZONE %(zone)s)::date, count(*)
+FROM contacts_contact AS contact
+JOIN contacts_subscription AS subscription ON subscription.contact_id = contact.id
+WHERE contact.workspace_id = (SELECT workspace_id FROM contacts_list WHERE id = %(list)s)
+  AND contact.deleted_at IS NOT NULL
+  AND subscription.list_id = %(list)s AND subscription.state IN ('active', 'paused')
+GROUP BY 1
 """
 
 
@@ -50,7 +64,12 @@ def read_growth(list_id: int, *, days: int, zone: str, now: datetime) -> Sequenc
     params = {"list": list_id, "zone": zone, "since": since}
     with audience.limited_time():
         moves = {day: (joined, left) for day, joined, left in sql.rows(_MOVES, params)}
-        [(subscribers,)] = sql.rows(_NOW, params)
+        deleted: dict[date, int] = dict(sql.rows(_DELETED, params))
+        [(subscriptions,)] = sql.rows(_SUBSCRIPTIONS, params)
+    for day, number in deleted.items():
+        joined, left = moves.get(day, (0, 0))
+        moves[day] = (joined, left + number)
+    subscribers = subscriptions - sum(deleted.values())
     return count_back(moves, first=first, last=today, subscribers=subscribers)
 
 

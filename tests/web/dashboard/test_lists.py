@@ -1,10 +1,11 @@
 """Lists, suppressions and segments on the dashboard."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from postledger.contacts import growth, segments
+from postledger.contacts import counts, growth, segments
+from postledger.contacts.actions import contacts
 from postledger.contacts.growth import DayOfList
 from postledger.contacts.models import List, Segment, Suppression
 from postledger.contacts.states import SuppressionReason
@@ -80,6 +81,27 @@ def test_a_list_shows_who_is_on_it_and_how_it_grew(olivia: Person) -> None:
     assert "Show as a table" in page
     assert days[-1] == DayOfList(people.NOW.date(), joined=3, left=1, subscribers=2)
     assert days[0].subscribers == 0
+
+
+def test_a_contact_that_is_deleted_leaves_its_lists_on_that_day(olivia: Person) -> None:
+    people.news(olivia.workspace_id)
+    first, second, gone = (
+        people.member(olivia.workspace_id, f"{name}@example.com") for name in "abc"
+    )
+    people.leave(olivia.workspace_id, "c@example.com", "news")
+    day_after = people.NOW + timedelta(days=1)
+    for contact_id, at in ((first, people.NOW), (second, day_after), (gone, day_after)):
+        contacts.delete_contact(olivia.workspace_id, contact_id=contact_id, actor="a", now=at)
+    people.member(olivia.workspace_id, "d@example.com")
+
+    days = growth.read_growth(List.objects.get().pk, days=3, zone="UTC", now=day_after)
+
+    assert [(day.joined, day.left, day.subscribers) for day in days] == [
+        (0, 0, 0),
+        (4, 2, 2),
+        (0, 1, 1),
+    ]
+    assert counts.count_list(olivia.workspace_id, key="news").number == days[-1].subscribers
 
 
 def test_growth_is_counted_back_from_the_number_of_today() -> None:
