@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import DataError, OperationalError, connection
 
 from postledger.accounts.keys import Scope
 from postledger.contacts.models import Contact
@@ -303,6 +303,55 @@ def test_an_import_that_the_database_refuses_says_so_and_lets_the_others_pass(
         "another try",
     )
     assert uploads.read_import(alice, sound)["state"] == "finished"
+
+
+# What is said of a file cannot be stored: that of one refusal, or all of it.
+_UNSTORABLE = """
+CREATE FUNCTION is_unstorable() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE 'invalid input syntax' USING ERRCODE = 'invalid_text_representation'; END $$;
+CREATE TRIGGER is_unstorable BEFORE UPDATE OF trouble ON imports_import FOR EACH ROW
+WHEN (NEW.trouble::text LIKE '{}') EXECUTE FUNCTION is_unstorable()
+"""
+
+
+@pytest.mark.parametrize("job", ["preview", "start"])
+def test_a_trouble_that_cannot_be_stored_is_said_in_other_words(alice: Caller, job: str) -> None:
+    broken, sound = uploads.bring_import(alice), uploads.bring_import(alice)
+    for number in (broken, sound):
+        ask(alice, number, job, mapping=uploads.MAPPING)
+    FilePart.objects.filter(of_import_id=broken).update(content=b"")
+    with connection.cursor() as cursor:
+        cursor.execute(_UNSTORABLE.format("%empty%"))
+
+    uploads.work()
+
+    assert "The server failed" in uploads.read_import(alice, broken)["waiting"]["why"]
+    done = uploads.read_import(alice, sound)
+    assert done["preview"] if job == "preview" else done["state"] == "finished"
+
+
+@pytest.mark.parametrize("job", ["preview", "start"])
+def test_an_import_of_whose_trouble_nothing_can_be_stored_lets_the_others_pass(
+    alice: Caller, job: str
+) -> None:
+    broken, sound = uploads.bring_import(alice), uploads.bring_import(alice)
+    for number in (broken, sound):
+        ask(alice, number, job, mapping=uploads.MAPPING)
+    FilePart.objects.filter(of_import_id=broken).update(content=b"")
+    with connection.cursor() as cursor:
+        cursor.execute(_UNSTORABLE.format("%"))
+
+    with pytest.raises(DataError):
+        uploads.work()
+    uploads.work()
+
+    done = uploads.read_import(alice, sound)
+    assert done["preview"] if job == "preview" else done["state"] == "finished"
+    # In a minute, it is tried again.
+    assert not work_leases.held(Work.IMPORT)
+    Import.objects.filter(pk=broken).update(due_at=datetime.now(UTC))
+    with pytest.raises(DataError):
+        uploads.work()
 
 
 @pytest.mark.django_db(transaction=True)

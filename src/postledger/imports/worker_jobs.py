@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import LiteralString
 
 import structlog
+from django.db import transaction
 from django.db.models.functions import Now
 
 from postledger.contacts import sql
@@ -80,7 +81,8 @@ def _do_job(record: Import, is_stopping: IsStopping) -> None:
         if database_outage.is_away(error):
             raise
         _log.exception("import failed", import_id=record.pk)
-        _save_trouble(record.pk, error)
+        _postpone(record.pk)
+        _tell(record.pk, error)
 
 
 def _preview(record: Import, path: Path, check: Callable[[object], None]) -> None:
@@ -114,11 +116,28 @@ def _document(dry_run: ImportPreview, problems: list[RowProblem]) -> dict[str, o
     }
 
 
-def _save_trouble(import_id: int, error: Exception) -> None:
+def _postpone(import_id: int) -> None:
+    """Lets the other jobs pass, whatever becomes of the words on this one."""
+    Import.objects.filter(pk=import_id).update(due_at=Now() + PATIENCE)
+
+
+def _tell(import_id: int, error: Exception) -> None:
+    """Keeps why a job failed; if its own words cannot be stored, that it did."""
     said = error.sentence if isinstance(error, RefusedError) else _SERVER_FAILED
+    try:
+        _save_trouble(import_id, said)
+    except Exception as failure:
+        if database_outage.is_away(failure):
+            raise
+        _log.exception("the reason of a failed import was not stored", import_id=import_id)
+        _save_trouble(import_id, _SERVER_FAILED)
+
+
+@transaction.atomic
+def _save_trouble(import_id: int, said: str) -> None:
     trouble = sentences.write_document(said)
     imports = Import.objects.filter(pk=import_id)
-    imports.filter(state=ImportState.RUNNING.value).update(trouble=trouble, due_at=Now() + PATIENCE)
+    imports.filter(state=ImportState.RUNNING.value).update(trouble=trouble)
     # A dry run is not tried again: its settings may have been a mistake.
     imports.filter(state=ImportState.PREVIEWING.value).update(
         state=ImportState.UPLOADED.value, trouble=trouble, changed_at=Now()
