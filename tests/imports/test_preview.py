@@ -7,6 +7,7 @@ import pytest
 from postledger.contacts.actions import erasing
 from postledger.contacts.details import Details
 from postledger.contacts.models import ConsentEvent, Contact, Subscription
+from postledger.imports import preview
 from postledger.imports.models import Import
 from tests.contacts import people
 from tests.contacts.people import R1
@@ -49,6 +50,18 @@ def test_a_dry_run_tells_each_kind_of_row(peopled_acme: int, tmp_path: Path) -> 
     assert summary.samples == ["row 2, r***@example.com: name: 'Anna' → 'Ann'"]
     assert summary.reasons == {"This is not an email address.": 1}
     assert [problem.row for problem in kept] == [6, 5, 8]
+
+
+def test_somebody_who_is_deleted_after_the_trial_is_no_sample() -> None:
+    contact = {"pk": 1, "address": R1, "name": "Ann", "from_name": None, "locale": None}
+    contact |= {"time_zone": None, "attributes": {}, "ocd_ids": []}
+    before = {1: contact}
+    after = {1: contact | {"name": "Anna"}, 2: contact | {"pk": 2, "name": "Bob"}}
+
+    samples, changes = preview.describe_samples({1: 2, 2: 3}, before, after)
+
+    assert samples == ["row 2, r***@example.com: name: 'Ann' → 'Anna'"]
+    assert [change.contact_id for change in changes] == [1]
 
 
 def test_a_dry_run_changes_nothing(peopled_acme: int, tmp_path: Path) -> None:

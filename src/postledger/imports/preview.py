@@ -91,17 +91,31 @@ def _try_chunk(target: Target, chunk: PreparedChunk, preview: ImportPreview) -> 
         row_numbers = staging.find_changed(_SAMPLES - len(preview.samples))
         after = _read_contacts(row_numbers)
         transaction.set_rollback(True)
-    before = _read_contacts(row_numbers)
-    for contact_id, row in row_numbers.items():
-        preview.samples.append(_describe(row, before[contact_id], after[contact_id]))
-        preview.changes += list_changes(row, before[contact_id], after[contact_id])
+    samples, changes = describe_samples(row_numbers, _read_contacts(row_numbers), after)
+    preview.samples += samples
+    preview.changes += changes
     preview.add(counts)
     return problems
 
 
-def _read_contacts(ids: Iterable[int]) -> dict[int, dict[str, Any]]:
-    contacts = Contact.objects.filter(pk__in=list(ids)).values("pk", "address", *_COMPARED)
-    return {contact["pk"]: dict(contact) for contact in contacts}
+type _Contacts = Mapping[int, Mapping[str, Any]]
+
+
+def _read_contacts(ids: Iterable[int]) -> _Contacts:
+    contacts = Contact.objects.filter(pk__in=list(ids), deleted_at=None)
+    return {one["pk"]: dict(one) for one in contacts.values("pk", "address", *_COMPARED)}
+
+
+def describe_samples(
+    row_numbers: Mapping[int, int], before: _Contacts, after: _Contacts
+) -> tuple[list[str], list[FieldChange]]:
+    """The changes of some contacts, each with its row, as sentences and field by field. Pure.
+
+    Who was deleted or erased since the chunk was rolled back is left out.
+    """
+    kept = [(row, before[pk], after[pk]) for pk, row in row_numbers.items() if pk in before]
+    samples = [_describe(row, old, new) for row, old, new in kept]
+    return samples, [change for one in kept for change in list_changes(*one)]
 
 
 def list_changes(

@@ -119,6 +119,30 @@ def test_choices_that_were_not_tried_are_not_imported_and_the_page_says_so(
     assert Import.objects.get().state == ImportState.UPLOADED
 
 
+def test_nothing_is_imported_without_a_dry_run_of_its_columns(olivia: Person) -> None:
+    people.news(olivia.workspace_id)
+    number = bring_import(olivia)
+    fields = {"target-0": "email", "target-1": "-", "target-2": "-", "list": "news"}
+
+    never = olivia.post(f"imports/{number}/start/", **fields)
+    try_out(olivia, number)
+    moving = olivia.client.post(olivia.url(f"imports/{number}/start/"), fields, follow=True)
+    lists.archive_list(olivia.workspace_id, key="news", actor="a")
+    uploads.work()
+    lists.restore_list(olivia.workspace_id, key="news", actor="a")
+    record = Import.objects.get()
+    assert (record.state, record.preview) == (ImportState.UPLOADED, None)
+    choices = {"target-0": "email", "target-1": "name", "target-2": "attribute", "key-2": "country"}
+    failed = olivia.post(f"imports/{number}/start/", **choices, list="news")
+
+    for answer in (never, failed):
+        assert answer.status_code == 422
+        assert "There is no dry run of these columns" in answer.content.decode()
+    assert "Wait for the dry run" in moving.content.decode()
+    assert Import.objects.get().state == ImportState.UPLOADED
+    assert 'value="country"' in failed.content.decode()
+
+
 def test_a_list_is_made_for_an_import_by_its_name_alone(olivia: Person) -> None:
     people.news(olivia.workspace_id)
     number = bring_import(olivia)

@@ -187,12 +187,11 @@ def start(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespons
     """
     shown = overview.find_overview(visitor.workspace.pk, import_id)
     chosen = import_columns.read_settings(shown, request.POST)
-    if shown.state is ImportState.UPLOADED and import_columns.differ_from_dry_run(shown, chosen):
-        text = _(
-            "The columns or the list are not those of the dry run. Try it again to see what would"
-            " happen; nothing was imported."
-        )
-        return _refuse(request, visitor, shown, chosen, text)
+    if shown.state is ImportState.PREVIEWING:
+        messages.error(request, _("Wait for the dry run: it shows what would happen."))
+        return redirect("import", visitor.workspace.pk, import_id)
+    if shown.state is ImportState.UPLOADED and (missing := _miss_dry_run(shown, chosen)):
+        return _refuse(request, visitor, shown, chosen, missing)
     header = shown.upload["header"] if shown.upload else []
     try:
         uploads.start_import(
@@ -207,6 +206,21 @@ def start(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespons
     except RefusedError as error:  # it was started or abandoned meanwhile
         messages.error(request, translate(error))
     return redirect("import", visitor.workspace.pk, import_id)
+
+
+def _miss_dry_run(shown: ImportOverview, chosen: ImportSettings) -> str:
+    """Why nobody can have seen what these settings would do; empty if they were tried."""
+    if shown.preview is None:
+        return _(
+            "There is no dry run of these columns and this list. Try it to see what would happen;"
+            " nothing was imported."
+        )
+    if import_columns.differ_from_dry_run(shown, chosen):
+        return _(
+            "The columns or the list are not those of the dry run. Try it again to see what would"
+            " happen; nothing was imported."
+        )
+    return ""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
