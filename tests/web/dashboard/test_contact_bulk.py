@@ -5,14 +5,17 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from django.db import transaction
 
 from postledger.accounts.models import AuditEntry
+from postledger.contacts import lists, sql
 from postledger.contacts.actions import bulk
 from postledger.contacts.models import ConsentEvent, Contact, Subscription
 from postledger.contacts.states import SubscriptionState, SuppressionReason
 from tests import cast
 from tests.campaigns import press
 from tests.contacts import people
+from tests.races import collide
 from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
 
@@ -93,6 +96,25 @@ def test_people_are_suppressed_with_a_reason_that_their_history_keeps(olivia: Pe
     assert kept.reason is SuppressionReason.BY_HAND
     assert "Their lawyer wrote" in olivia.read(f"contacts/{tom}/", part="consent")
     assert "Suppressed already: 1" in again
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_a_list_that_is_archived_meanwhile_is_said_beside_its_field() -> None:
+    olivia = visitors.sign_in(cast.sender().workspace_id, name="Olivia")
+    people.news(olivia.workspace_id)
+    mira = people.contact(olivia.workspace_id, "mira@example.com")
+    url = f"{olivia.url('contacts/bulk/')}?do=add&id={mira}"
+    fields = {"number": "1", "list": "news", "source": "fair"}
+
+    with transaction.atomic():
+        sql.take_consent_lock(olivia.workspace_id)
+        adding = collide.start(lambda: olivia.client.post(url, fields))
+        adding.must_wait()
+        lists.archive_list(olivia.workspace_id, key="news", actor="a")
+
+    assert adding.answer().status_code == 422
+    assert "This list was archived meanwhile" in adding.answer().content.decode()
 
 
 def test_another_number_than_the_one_shown_is_asked_about_again(olivia: Person) -> None:

@@ -53,11 +53,14 @@ def test_a_key_that_cannot_be_says_why_and_keeps_what_was_typed(
     assert 'value="Another"' in answer.content.decode()
 
 
-def test_a_list_without_a_key_takes_it_from_its_name_if_it_can(olivia: Person) -> None:
-    named = olivia.post("lists/new/", name="Product News")
+def test_a_list_without_a_key_takes_a_free_one_from_its_name_if_it_can(olivia: Person) -> None:
+    names = ["Product News", "product news", "my_list", "General", "x" * 100]
+    answers = [olivia.post("lists/new/", name=name) for name in names]
     nameless = olivia.post("lists/new/", name="Новости")
 
-    assert named.headers["Location"] == olivia.url("lists/product-news/")
+    keys = ["product-news", "product-news-2", "my-list", "general-2", "x" * 56]
+    urls = [olivia.url(f"lists/{key}/") for key in keys]
+    assert [answer.headers.get("Location") for answer in answers] == urls
     assert "Write a key" in nameless.content.decode()
     assert "Новости" in nameless.content.decode()
 

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from postledger.contacts import queries
 from postledger.contacts.actions import bulk
+from postledger.contacts.lists import ListUnknownError
 from postledger.lib.errors import RefusedError
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
@@ -42,8 +43,10 @@ def decide(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             result = form.carry_out(visitor, contact_ids, now)
-        except RefusedError:  # the list was archived meanwhile
+        except ListUnknownError:
             form.add_error("list", _("This list was archived meanwhile. Choose another."))
+        except RefusedError as error:
+            form.add_error(None, translate(error))
         else:
             return _leave(request, visitor, *bulk_forms.describe_result(result))
     return ask(request, visitor, _make_question(request, visitor, deed, contact_ids), form)

@@ -60,8 +60,8 @@ class NewListForm(ListForm):
     field_order = ("name", "key", "is_public")
 
     def clean_key(self) -> str:
-        key: str = self.cleaned_data["key"] or slugify(self.cleaned_data.get("name", ""))[:64]
-        if not key:
+        key: str = self.cleaned_data["key"]
+        if not key and not slugify(self.cleaned_data.get("name", "")):
             raise ValidationError(_("Write a key: it has letters from a to z, and digits."))
         return key
 
@@ -75,14 +75,16 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
 def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     form = NewListForm(request.POST)
     if form.is_valid():
+        given = form.cleaned_data
+        key = given["key"] or lists.find_free_key(visitor.workspace.pk, given["name"])
         try:
-            lists.create_list(visitor.workspace.pk, **form.cleaned_data, actor=visitor.actor)
+            lists.create_list(visitor.workspace.pk, **given | {"key": key}, actor=visitor.actor)
         except constraints.InvalidNameError as error:
             form.add_error("name", translate(error))
         except RefusedError as error:
             form.add_error("key", translate(error))
         else:
-            return redirect("list", visitor.workspace.pk, form.cleaned_data["key"])
+            return redirect("list", visitor.workspace.pk, key)
     return _show_all(request, visitor, form)
 
 
