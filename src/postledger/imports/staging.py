@@ -66,7 +66,7 @@ def stage_rows(columns: Columns, lines: list[str]) -> list[RowProblem]:
             row,
             column,
             address,
-            say("Row %(first)s has the same address, and the first row counts.", first=first),
+            say("Row %(first)s has the same address, and the first row counts.", first=str(first)),
             remedy,
         )
         for row, address, first in sorted(sql.rows(_REMOVE_REPEATED, {}))
