@@ -208,6 +208,9 @@ def test_limits_and_hours_are_changed_and_audited() -> None:
         ("spans", "9 to 5", "Write times as 09:00-18:00"),
         ("zone", "Lisbon", "There is no such time zone"),
         ("daily_limit", "0", "greater than or equal to 1"),
+        ("daily_limit", "1.00", "Write a whole number"),
+        ("rate_per_hour", "1,5", "Write a whole number"),
+        ("rate_per_second", "1.000", "may mean 1000 or 1. Write it as one of these."),
     ],
 )
 def test_a_wrong_limit_stays_with_what_to_do(field: str, value: str, sentence: str) -> None:
@@ -222,6 +225,28 @@ def test_a_wrong_limit_stays_with_what_to_do(field: str, value: str, sentence: s
     assert f'value="{value}"' in answer.content.decode()
     sender.refresh_from_db()
     assert (sender.working_hours, sender.daily_limit) == (None, None)
+
+
+def test_thousands_are_thousands_however_they_are_separated() -> None:
+    sender = connect()
+
+    sign_in(sender.workspace_id).post(
+        f"senders/{sender.pk}/limits/",
+        rate_per_second="2,5",
+        rate_per_hour="1.000",
+        daily_limit="12\u00a0000",
+    )
+
+    sender.refresh_from_db()
+    limits = (sender.rate_per_second, sender.rate_per_hour, sender.daily_limit)
+    assert limits == (2.5, 1000, 12_000)
+
+
+def test_the_form_of_limits_shows_a_rate_with_all_its_digits() -> None:
+    sender = connect()
+    Sender.objects.update(rate_per_second=1234.5678)
+
+    assert 'value="1234.5678"' in sign_in(sender.workspace_id).read(f"senders/{sender.pk}/limits/")
 
 
 def test_hours_without_a_day_are_asked_about() -> None:

@@ -13,7 +13,7 @@ from postledger.content.slices import Slice, SliceFields
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.editor import readings
 from postledger.web.dashboard.editor.readings import WrongFieldError
-from postledger.web.dashboard.forms import PageForm
+from postledger.web.dashboard.forms import PageForm, WholeNumberField
 
 _LARGEST = 2**31 - 1
 _MOMENTS = ("published_from", "published_until")
@@ -56,14 +56,14 @@ class SliceForm(PageForm):
         widget=forms.Textarea({"rows": 13, "class": "area"}),
     )
     section = forms.CharField(label=gettext_lazy("Section"), required=False, max_length=200)
-    section_order = forms.IntegerField(
+    section_order = WholeNumberField(
         label=gettext_lazy("Order of the section"),
         required=False,
         min_value=-_LARGEST - 1,
         max_value=_LARGEST,
         help_text=gettext_lazy("Sections with smaller numbers come first."),
     )
-    sort_index = forms.IntegerField(
+    sort_index = WholeNumberField(
         label=gettext_lazy("Order in the section"),
         required=False,
         min_value=-_LARGEST - 1,

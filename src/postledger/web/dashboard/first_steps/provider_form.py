@@ -13,7 +13,7 @@ from postledger.accounts.provider_accounts import Settings
 from postledger.lib.check_results import Level
 from postledger.providers import registry
 from postledger.providers.base import Finding
-from postledger.web.dashboard.forms import AddressField, PageForm
+from postledger.web.dashboard.forms import AddressField, PageForm, WholeNumberField
 from postledger.web.shared.sentences import translate
 
 # The fields of each kind; they are named as its settings are, except for those below.
@@ -57,12 +57,10 @@ class ProviderForm(PageForm):
         required=False,
         help_text=gettext_lazy("As smtp.example.com."),
     )
-    port = forms.CharField(
+    port = WholeNumberField(
         label=gettext_lazy("Port"),
-        max_length=5,
         required=False,
         help_text=gettext_lazy("Empty for the usual one."),
-        widget=forms.TextInput({"inputmode": "numeric"}),
     )
     tls = forms.ChoiceField(
         label=gettext_lazy("Encryption"),

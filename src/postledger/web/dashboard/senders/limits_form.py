@@ -11,35 +11,32 @@ from postledger.accounts import limits, working_hours
 from postledger.accounts.limits import LimitChanges
 from postledger.accounts.models import Sender
 from postledger.accounts.working_hours import Hours, InvalidHoursError, InvalidTimeZoneError
-from postledger.web.dashboard.forms import PageForm
+from postledger.web.dashboard.forms import DecimalField, PageForm, WholeNumberField
 
 _DAYS = [(key, WEEKDAYS[number]) for number, key in enumerate(working_hours.WEEKDAYS)]
 
 
 class LimitsForm(PageForm):
-    rate_per_second = forms.FloatField(
+    rate_per_second = DecimalField(
         label=gettext_lazy("Emails a second"),
         min_value=limits.SLOWEST,
         max_value=limits.FASTEST,
         required=False,
         help_text=gettext_lazy("Empty: no limit of its own."),
-        widget=forms.TextInput({"inputmode": "decimal"}),
     )
-    rate_per_hour = forms.IntegerField(
+    rate_per_hour = WholeNumberField(
         label=gettext_lazy("Emails an hour"),
         min_value=1,
         max_value=limits.MOST,
         required=False,
         help_text=gettext_lazy("Empty: no limit."),
-        widget=forms.TextInput({"inputmode": "numeric"}),
     )
-    daily_limit = forms.IntegerField(
+    daily_limit = WholeNumberField(
         label=gettext_lazy("Emails a day"),
         min_value=1,
         max_value=limits.MOST,
         required=False,
         help_text=gettext_lazy("Empty: no limit."),
-        widget=forms.TextInput({"inputmode": "numeric"}),
     )
     spans = forms.CharField(
         label=gettext_lazy("Working hours"),
@@ -92,9 +89,7 @@ class LimitsForm(PageForm):
 def read_initial(sender: Sender) -> dict[str, object]:
     hours = sender.working_hours or {}
     return {
-        "rate_per_second": None
-        if sender.rate_per_second is None
-        else f"{sender.rate_per_second:g}",
+        "rate_per_second": sender.rate_per_second,
         "rate_per_hour": sender.rate_per_hour,
         "daily_limit": sender.daily_limit,
         "spans": " ".join("-".join(span) for span in hours.get("spans", ())),

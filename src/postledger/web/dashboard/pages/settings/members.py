@@ -23,7 +23,7 @@ from postledger.accounts.people.roles import Role
 from postledger.deliveries import account_changes
 from postledger.lib.errors import NotFoundError
 from postledger.web.dashboard.access import Visitor
-from postledger.web.dashboard.forms import AddressField, PageForm
+from postledger.web.dashboard.forms import AddressField, PageForm, WholeNumberField
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.people import invitation_letters
 from postledger.web.dashboard.people.roles import ROLE_NAMES, ROLES
@@ -52,7 +52,7 @@ class InviteForm(PageForm):
 
 class MemberForm(PageForm):
     role = forms.ChoiceField(label=gettext_lazy("Role"), choices=_CHOICES)
-    daily_limit = forms.IntegerField(
+    daily_limit = WholeNumberField(
         label=gettext_lazy("Emails a day"),
         min_value=1,
         max_value=_LARGEST_LIMIT,
