@@ -44,9 +44,7 @@ def test_a_rate_with_two_readings_is_refused_with_both(text: str) -> None:
     assert len(readings) == 2, "both can be typed"
 
 
-@pytest.mark.parametrize(
-    "text", ["1e3", "nan", "inf", "1.5.5", "1.234.5", "1,5 5", "-", "."]
-)
+@pytest.mark.parametrize("text", ["1e3", "nan", "inf", "1.5.5", "1.234.5", "1,5 5", "-", "."])
 def test_what_is_no_number_is_no_rate(text: str) -> None:
     with pytest.raises(ValidationError, match=r"Write a number, such as 5, 0\.5 or 0,5\."):
         DecimalField().clean(text)
