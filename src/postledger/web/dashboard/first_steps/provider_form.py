@@ -1,6 +1,5 @@
 """The form that connects a provider: the settings of each kind, and errors beside their fields."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, override
 
@@ -10,6 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from postledger.accounts import setting_errors
 from postledger.accounts.provider_accounts import Settings
+from postledger.lib import event_loops
 from postledger.lib.check_results import Level
 from postledger.providers import registry
 from postledger.providers.base import Finding
@@ -154,7 +154,7 @@ class ProviderForm(PageForm):
         """Asks the provider, within seconds, and returns what keeps it from sending."""
         values = self.cleaned_data
         module = registry.load_module(values["kind"])
-        findings = asyncio.run(module.check(settings, [values["address"]]))
+        findings = event_loops.run_bounded(module.check(settings, [values["address"]]))
         return [finding for finding in findings if finding.level is Level.PROBLEM]
 
     def refuse_findings(self, problems: Sequence[Finding]) -> None:
