@@ -80,7 +80,7 @@ def rename_sender(workspace_id: int, *, sender_id: int, name: str, actor: str) -
     """
     headers.check("The sender's name", name)
     with transaction.atomic():
-        if _lock(workspace_id, sender_id).name == name:
+        if lock_sender(workspace_id, sender_id).name == name:
             return False
         Sender.objects.filter(pk=sender_id).update(name=name)
         _note(workspace_id, sender_id, "sender.renamed", actor, name=name)
@@ -90,7 +90,7 @@ def rename_sender(workspace_id: int, *, sender_id: int, name: str, actor: str) -
 def attach_sender(workspace_id: int, *, sender_id: int, account_id: int | None, actor: str) -> None:
     """Sends the mail of a sender through another account; with None its mail waits."""
     with constraints.refusing(accounts_sender_own_account=_not_its_account()):
-        _lock(workspace_id, sender_id)
+        lock_sender(workspace_id, sender_id)
         provider_accounts.lock_for_sender(workspace_id, account_id=account_id)
         Sender.objects.filter(pk=sender_id).update(account_id=account_id)
         _note(workspace_id, sender_id, "sender.attached", actor, account=account_id)
@@ -102,7 +102,7 @@ def set_limits(
     """Sets the limits that are named; None removes one, and the others stay."""
     limits.check_changes(changes)
     with transaction.atomic():
-        sender = _lock(workspace_id, sender_id)
+        sender = lock_sender(workspace_id, sender_id)
         own = Sender.objects.filter(pk=sender_id)
         own.update(**changes)
         if limits.adds_count(changes, sender.rate_per_hour, sender.daily_limit):
@@ -114,7 +114,7 @@ def set_hours(workspace_id: int, *, sender_id: int, hours: Hours | None, actor: 
     """Sets when bulk mail of a sender may go, beside the workspace's hours; None: always."""
     stored = None if hours is None else working_hours.to_json(hours)
     with transaction.atomic():
-        sender = _lock(workspace_id, sender_id)
+        sender = lock_sender(workspace_id, sender_id)
         zone = sender.workspace.time_zone
         text = None if stored is None else working_hours.describe(stored, zone=zone)
         Sender.objects.filter(pk=sender_id).update(working_hours=stored)
@@ -125,7 +125,7 @@ def set_default(workspace_id: int, *, sender_id: int, actor: str) -> bool:
     """Makes a sender the default of its workspace, in place of another; False if it was already."""
     with transaction.atomic():
         _lock_default(workspace_id)
-        sender = _lock(workspace_id, sender_id)
+        sender = lock_sender(workspace_id, sender_id)
         refuse_archived(sender)
         if sender.is_default:
             return False
@@ -146,7 +146,7 @@ def archive_sender(
     with transaction.atomic():
         if default_id is not None and default_id != sender_id:
             set_default(workspace_id, sender_id=default_id, actor=actor)
-        sender = _lock(workspace_id, sender_id)
+        sender = lock_sender(workspace_id, sender_id)
         if sender.archived_at is not None:
             return False
         if sender.is_default:
@@ -165,7 +165,7 @@ def archive_sender(
 def restore_sender(workspace_id: int, *, sender_id: int, actor: str) -> bool:
     """Lets an archived sender take mail again; False if it was not archived."""
     with transaction.atomic():
-        sender = _lock(workspace_id, sender_id)
+        sender = lock_sender(workspace_id, sender_id)
         if sender.archived_at is None:
             return False
         provider_accounts.lock_for_sender(workspace_id, account_id=sender.account_id)
@@ -179,7 +179,7 @@ def _lock_default(workspace_id: int) -> None:
     Workspace.objects.select_for_update(no_key=True).get(pk=workspace_id)
 
 
-def _lock(workspace_id: int, sender_id: int) -> Sender:
+def lock_sender(workspace_id: int, sender_id: int) -> Sender:
     """The sender's row; a launch that has locked it is over, and a later one sees the change.
 
     It is locked before an account.

@@ -1,6 +1,6 @@
 """The audit trail: who changed what in a workspace, noted in the transaction of the change."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -144,6 +144,16 @@ def note_all(workspace_id: int, *, actor: str, action: Action, subjects: Iterabl
         AuditEntry(workspace_id=workspace_id, actor=actor, action=action, subject=subject)
         for subject in subjects
     )
+
+
+def find_last(
+    workspace_id: int, *, subjects: Collection[str], actions: Collection[Action]
+) -> tuple[str, datetime] | None:
+    """Who did one of these things last to one of these subjects, and when."""
+    entries = AuditEntry.objects.filter(
+        workspace_id=workspace_id, subject__in=subjects, action__in=actions
+    )
+    return entries.order_by("-at", "-pk").values_list("actor", "at").first()
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,11 @@ def create_workspace(name: str, *, actor: str) -> int:
     return workspace.pk
 
 
+def lock_workspace(workspace_id: int) -> Workspace:
+    """The workspace as it is until the transaction ends; its changes wait for it."""
+    return Workspace.objects.select_for_update(no_key=True).get(pk=workspace_id)
+
+
 def rename_workspace(workspace_id: int, name: str, *, actor: str) -> None:
     constraints.check_name("a workspace", name)
     with constraints.refusing(accounts_workspace_once=_taken(name)):

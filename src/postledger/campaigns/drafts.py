@@ -15,7 +15,6 @@ from django.utils.text import slugify
 
 from postledger.accounts import constraints, trail, working_hours
 from postledger.accounts import queries as accounts
-from postledger.accounts.models import AuditEntry
 from postledger.accounts.working_hours import Hours
 from postledger.campaigns import launching
 from postledger.campaigns.launching import (
@@ -365,12 +364,11 @@ def copy_campaign(
 
 def find_last_change(workspace_id: int, tag: str) -> tuple[str, datetime] | None:
     """Who created or changed a campaign last, and when, by the audit trail."""
-    entries = AuditEntry.objects.filter(
-        workspace_id=workspace_id,
-        subject=f"campaign {tag}",
-        action__in=["campaign.created", "campaign.changed"],
+    return trail.find_last(
+        workspace_id,
+        subjects=[f"campaign {tag}"],
+        actions=["campaign.created", "campaign.changed"],
     )
-    return entries.order_by("-at", "-pk").values_list("actor", "at").first()
 
 
 def name_campaign(workspace_id: int, campaign_id: int) -> str:

@@ -139,6 +139,16 @@ def delete_slice(workspace_id: int, *, article_key: str, slice_id: int, actor: s
         _note(workspace_id, actor, "slice.deleted", f"slice {slice_id}", article=article_key)
 
 
+def lock_slice(workspace_id: int, *, article_key: str, slice_id: int) -> Slice:
+    """The slice as it is until the transaction ends; changes of its article wait for it."""
+    own = models.Article.objects.filter(workspace_id=workspace_id, key=article_key)
+    own.select_for_update(no_key=True).first()
+    slices = _read(workspace_id, article_key, id=slice_id)
+    if not slices:
+        raise _unknown_slice(article_key, slice_id)
+    return slices[0]
+
+
 def list_slices(workspace_id: int, *, article_key: str) -> list[Slice]:
     """Every slice of an article, drafts too, by section and index."""
     return _read(workspace_id, article_key)

@@ -35,6 +35,12 @@ def find_branding(workspace_id: int) -> Branding:
     return Branding(row.logo_url, name, row.accent)
 
 
+def lock_branding(workspace_id: int) -> Branding:
+    """As it is until the transaction ends, if it was ever set."""
+    models.Branding.objects.select_for_update(no_key=True).filter(workspace_id=workspace_id).first()
+    return find_branding(workspace_id)
+
+
 def set_branding(workspace_id: int, *, logo_url: str, accent: str, actor: str) -> None:
     """Empty texts mean none."""
     colour = accent.lower()

@@ -21,6 +21,10 @@ class TemplateExistsError(ConflictError):
     code = "template_exists"
 
 
+class NewerVersionError(ConflictError):
+    code = "newer_version"
+
+
 class TemplateUnknownError(NotFoundError):
     code = "template_unknown"
 
@@ -76,11 +80,26 @@ def create(workspace_id: int, *, key: str, name: str, actor: str) -> int:
     return template.pk
 
 
-def add_version(workspace_id: int, *, key: str, version: Version, actor: str) -> int:
-    """Adds a version, from now on the newest, and returns its number: 1, 2, 3 without a gap."""
+def add_version(
+    workspace_id: int, *, key: str, version: Version, actor: str, after: int | None = None
+) -> int:
+    """Adds a version, from now on the newest, and returns its number: 1, 2, 3 without a gap.
+
+    With `after`, the number of the version that the caller has seen, or 0, the version is refused
+    if a newer one exists.
+    """
     checked = check_version(version, workspace_id=workspace_id)
     with transaction.atomic():
-        number = _store(_lock(workspace_id, key), checked)
+        template = _lock(workspace_id, key)
+        if after not in {None, _find_newest(template)}:
+            raise NewerVersionError(
+                say(
+                    "The template '%(key)s' has a newer version meanwhile: look at it before you"
+                    " add yours.",
+                    key=key,
+                )
+            )
+        number = _store(template, checked)
         added: dict[str, trail.Fact] = {"version": number, "locales": checked.locales()}
         _note(workspace_id, actor, "template.version_added", key, **added)
     return number
@@ -181,9 +200,15 @@ def _lock(workspace_id: int, key: str) -> int:
     return template_id
 
 
+def _find_newest(template_id: int) -> int:
+    """0 without any version."""
+    versions = models.TemplateVersion.objects.filter(template_id=template_id)
+    newest: int | None = versions.aggregate(newest=Max("number"))["newest"]
+    return newest or 0
+
+
 def _store(template_id: int, version: Version) -> int:
-    earlier = models.TemplateVersion.objects.filter(template_id=template_id)
-    number = (earlier.aggregate(newest=Max("number"))["newest"] or 0) + 1
+    number = _find_newest(template_id) + 1
     row = models.TemplateVersion.objects.create(
         template_id=template_id,
         number=str(number),

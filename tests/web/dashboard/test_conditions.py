@@ -47,6 +47,28 @@ def test_a_text_that_may_be_a_number_is_compared_as_both(
     assert part == {"field": "attributes.a", **expected}
 
 
+@pytest.mark.parametrize(("text", "number"), [("1,5", 1.5), ("1 000", 1000), ("30", 30)])
+def test_a_bound_is_read_as_people_type_numbers(text: str, number: float) -> None:
+    [part] = conditions.build_filter("all", [Condition("attributes.a", "over", text)])["all"]
+
+    assert part == {"field": "attributes.a", "over": number}
+
+
+def test_a_bound_with_two_readings_is_asked_about() -> None:
+    with pytest.raises(IncompleteConditionError, match="may mean 1000 or 1"):
+        conditions.build_filter("all", [Condition("attributes.a", "over", "1.000")])
+
+
+@pytest.mark.parametrize("number", [1.125, 1000, 2.5])
+def test_a_stored_bound_comes_back_as_it_was(number: float) -> None:
+    stored = {"all": [{"field": "attributes.a", "under": number}]}
+
+    found = conditions.read_filter(stored)
+
+    assert found is not None
+    assert conditions.build_filter(*found) == stored
+
+
 @pytest.mark.parametrize(
     "stored",
     [

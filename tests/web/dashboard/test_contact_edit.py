@@ -164,6 +164,24 @@ def test_attributes_keep_their_kind_and_an_empty_one_goes(olivia: Person, mira: 
     assert entry.data["fields"] == ["attributes"]
 
 
+@pytest.mark.parametrize(("text", "number"), [("42,5", 42.5), ("1 042", 1042), ("42", 42)])
+def test_an_attribute_that_is_a_number_is_read_as_people_type_numbers(
+    olivia: Person, mira: int, text: str, number: float
+) -> None:
+    fields = typed(Contact.objects.get(pk=mira), text=[text, "plus", "a, b", "true", ""])
+    send(olivia, f"contacts/{mira}/edit/", **fields)
+
+    assert Contact.objects.get(pk=mira).attributes["age"] == number
+
+
+def test_an_attribute_with_two_readings_is_asked_about(olivia: Person, mira: int) -> None:
+    fields = typed(Contact.objects.get(pk=mira), text=["1.000", "plus", "a, b", "true", ""])
+    answer = send(olivia, f"contacts/{mira}/edit/", **fields)
+
+    assert "“1.000” may mean 1000 or 1. Write it as one of these." in answer.content.decode()
+    assert Contact.objects.get(pk=mira).attributes["age"] == 41
+
+
 def test_a_tick_taken_away_unsubscribes_and_coming_back_needs_a_confirmation(
     olivia: Person, mira: int
 ) -> None:

@@ -638,12 +638,14 @@ def test_a_large_launch_needs_its_number_and_the_draft_that_was_seen(
 
     without = launch(anna, draft)
     wrong = launch(anna, draft, typed="100", shown="1000")
+    misread = launch(anna, draft, typed="10.00", shown="1000")
     changed = launch(anna, draft, typed="1,000", shown="1000", seen=datetime.now(UTC).isoformat())
     none = Run.objects.count()
     right = launch(anna, draft, typed="1,000", shown="1000")
 
     assert "Type 1,000 to launch." in read_text(without)
     assert 'value="100"' in read_text(wrong)
+    assert misread.status_code == 422, "no group of three digits"
     assert "was changed at the same time" in read_text(changed)
     assert none == 0
     assert right.status_code == 302

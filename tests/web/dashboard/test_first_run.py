@@ -425,6 +425,17 @@ def test_a_sender_that_reaches_people_is_not_redirected(alice: Person, smtp: Fak
     assert ProviderAccount.objects.count() == 1
 
 
+def test_an_archived_sandbox_is_named_with_what_to_do(alice: Person) -> None:
+    account_id = provider_accounts.ensure_sandbox(alice.workspace.pk, actor="a")
+    provider_accounts.archive_account(alice.workspace.pk, account_id=account_id, actor="a")
+
+    answer = alice.client.post(alice.url("start/provider/"), {"sandbox": "1"}, follow=True)
+
+    assert answer.status_code == 409
+    assert "archived" in answer.content.decode()
+    assert not Sender.objects.exists()
+
+
 def test_the_sandbox_for_now_leaves_a_sender_that_a_provider_takes_over_later(
     alice: Person, smtp: FakeSmtp
 ) -> None:

@@ -67,7 +67,11 @@ def test_what_stopped_a_dry_run_is_kept_in_every_language(olga: Person) -> None:
     ("fields", "sentence"),
     [
         ({"kind": "smtp", "host": "no host"}, "это не имя и не адрес сервера"),
-        ({"kind": "smtp", "host": "a.example", "port": "x"}, "укажите целое число"),
+        (
+            {"kind": "smtp", "host": "a.example", "port": "x"},
+            "Напишите целое число, например 12000.",
+        ),
+        ({"kind": "smtp", "host": "a.example", "port": "2.50"}, "Напишите целое число"),
         ({"kind": "smtp", "host": "a.example", "port": "70000"}, "укажите число не больше 65535"),
         ({"kind": "ses", "region": "Ireland"}, "напишите, как AWS, например eu-west-1"),
     ],

@@ -156,11 +156,11 @@ def test_a_role_and_a_limit_are_changed_and_audited(alice: Person) -> None:
     bob = person(Role.VIEWER, name="bob")
     url = alice.url(f"members/{bob.member.pk}/")
 
-    done = alice.client.post(url, {"role": "manager", "daily_limit": "500"})
+    done = alice.client.post(url, {"role": "manager", "daily_limit": "1.500"})
 
     assert done.headers["Location"] == alice.url("members/")
     bob.member.refresh_from_db()
-    assert (bob.member.role, bob.member.daily_limit) == ("manager", 500)
+    assert (bob.member.role, bob.member.daily_limit) == ("manager", 1500)
     assert actions_of(alice) == ["member.role_changed", "member.limit_changed"]
     alice.client.post(url, {"role": "manager", "daily_limit": ""})
     bob.member.refresh_from_db()

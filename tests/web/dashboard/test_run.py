@@ -226,7 +226,7 @@ def test_a_large_loss_is_typed_before_it_happens(
     asked = anna.read(page(run_id, "cancel/"))
     wrong = anna.post(page(run_id, "cancel/"), shown="3", typed="4")
     still = state_of(alice, run_id)
-    anna.post(page(run_id, "cancel/"), shown="3", typed="3")
+    anna.post(page(run_id, "cancel/"), shown="3", typed=" 3")
 
     assert "3 people will not get it." in asked
     assert "Type 3 to confirm" in asked

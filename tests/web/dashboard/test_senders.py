@@ -12,6 +12,8 @@ from postledger.accounts import provider_accounts, queries, sealing, senders
 from postledger.accounts.models import AccountQuota, AuditEntry, Sender
 from postledger.accounts.people.roles import Role
 from postledger.deliveries import entries
+from postledger.deliveries.ledger import books
+from postledger.deliveries.models import Stream, StreamPace
 from postledger.fakes.http.faults import AnswerError, Rule
 from postledger.fakes.http.server import serving_in_thread
 from postledger.fakes.sendgrid.server import FakeSendGrid
@@ -19,6 +21,7 @@ from postledger.fakes.sendgrid.service import API_KEY
 from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.feedback import loop_test
+from postledger.web.dashboard.senders import gauges
 from tests import cast
 from tests.campaigns import press
 from tests.providers import dns_server
@@ -77,6 +80,26 @@ def test_each_limit_has_a_gauge_with_what_is_used_of_it() -> None:
     assert "of 5<" in page
     assert "<b>303</b></a> of 1,000" in page
     assert f"sender={sender.pk}" in page
+
+
+def test_the_gauge_of_a_second_and_its_list_are_of_the_same_minute() -> None:
+    sender = connect()
+    now = datetime(2026, 11, 18, 12, 5, 42, tzinfo=UTC)
+    stream_id = cast.stream(mails=1)
+    Stream.objects.filter(pk=stream_id).update(folded_at=now)
+    for minute, count in ((3, 12), (4, 18), (5, 24)):
+        counts = dict.fromkeys(books.PACED, 0) | {"accepted": count}
+        slot = now.replace(minute=minute, second=0)
+        StreamPace.objects.create(stream_id=stream_id, slot=slot, **counts)
+
+    usage = gauges.read_usage(sender.workspace_id, zone="UTC", now=now)
+    gauge = gauges.build_gauges(
+        queries.get_limited_sender(sender.workspace_id, sender.pk), usage, now=now
+    )[0]
+
+    assert gauge.used == "0.3", "18 in the last full minute"
+    assert "since=2026-11-18T12%3A04" in gauge.url
+    assert "until=2026-11-18T12%3A05" in gauge.url
 
 
 def test_a_list_of_emails_is_narrowed_to_one_sender() -> None:
@@ -208,6 +231,9 @@ def test_limits_and_hours_are_changed_and_audited() -> None:
         ("spans", "9 to 5", "Write times as 09:00-18:00"),
         ("zone", "Lisbon", "There is no such time zone"),
         ("daily_limit", "0", "greater than or equal to 1"),
+        ("daily_limit", "1.00", "Write a whole number"),
+        ("rate_per_hour", "1,5", "Write a whole number"),
+        ("rate_per_second", "1.000", "may mean 1000 or 1. Write it as one of these."),
     ],
 )
 def test_a_wrong_limit_stays_with_what_to_do(field: str, value: str, sentence: str) -> None:
@@ -222,6 +248,28 @@ def test_a_wrong_limit_stays_with_what_to_do(field: str, value: str, sentence: s
     assert f'value="{value}"' in answer.content.decode()
     sender.refresh_from_db()
     assert (sender.working_hours, sender.daily_limit) == (None, None)
+
+
+def test_thousands_are_thousands_however_they_are_separated() -> None:
+    sender = connect()
+
+    sign_in(sender.workspace_id).post(
+        f"senders/{sender.pk}/limits/",
+        rate_per_second="2,5",
+        rate_per_hour="1.000",
+        daily_limit="12\u00a0000",
+    )
+
+    sender.refresh_from_db()
+    limits = (sender.rate_per_second, sender.rate_per_hour, sender.daily_limit)
+    assert limits == (2.5, 1000, 12_000)
+
+
+def test_the_form_of_limits_shows_a_rate_with_all_its_digits() -> None:
+    sender = connect()
+    Sender.objects.update(rate_per_second=1234.5678)
+
+    assert 'value="1234.5678"' in sign_in(sender.workspace_id).read(f"senders/{sender.pk}/limits/")
 
 
 def test_hours_without_a_day_are_asked_about() -> None:

@@ -44,6 +44,25 @@ def actions_of(who: Person) -> list[str]:
     return list(rows.values_list("action", flat=True))
 
 
+def test_a_developer_removes_no_supabase_that_only_the_operator_connects_again(
+    alice: Person,
+) -> None:
+    integrations.set_integration(
+        alice.workspace.pk,
+        IntegrationKind.SUPABASE,
+        changes={"url": "https://acme.supabase.co", "api_key": "secret"},
+        actor="operator",
+    )
+    dora = person(Role.DEVELOPER, name="dora")
+    path = "settings/integrations/supabase/remove/"
+
+    refused = dora.client.post(dora.url(path))
+
+    assert refused.status_code == 403
+    assert path not in dora.client.get(dora.url("settings/integrations/")).content.decode()
+    assert alice.client.post(alice.url(path)).status_code == 302
+
+
 def test_what_the_operator_sets_is_shown_with_where_it_is_set(
     alice: Person, settings: LazySettings
 ) -> None:

@@ -27,11 +27,12 @@ _SLOTS: LiteralString = f"""
 SELECT s.sender_id, p.slot AS at, {", ".join([f"p.{name}" for name in _COUNTED])}, p.reported
 FROM deliveries_stream s JOIN deliveries_streampace p ON p.stream_id = s.id
 WHERE s.workspace_id = %(workspace)s AND NOT s.is_test AND s.folded_at >= %(since)s
-  AND p.slot >= %(since)s
+  AND p.slot >= %(since)s AND p.slot < %(until)s
 UNION ALL
 SELECT s.sender_id, d.at, {", ".join([f"d.{name}" for name in _COUNTED])}, d.reported
 FROM deliveries_streamdelta d JOIN deliveries_stream s ON s.id = d.stream_id
 WHERE s.workspace_id = %(workspace)s AND NOT s.is_test AND d.at >= %(since)s
+  AND d.at < %(until)s
 """
 # Compared by minutes, the slots of reports: one of five seconds, which results have, would seem to
 # be later than a report that came after it.
@@ -50,7 +51,13 @@ FROM sender
 """
 
 
-def read_sender_reports(workspace_id: int, *, since: datetime) -> dict[int, SenderReports]:
-    """The senders of a workspace that had mail or reports, by id; one query, without test mail."""
-    rows = sql.rows(_REPORTS, {"workspace": workspace_id, "since": since})
+def read_sender_reports(
+    workspace_id: int, *, since: datetime, until: datetime | None = None
+) -> dict[int, SenderReports]:
+    """The senders of a workspace that had mail or reports, by id; one query, without test mail.
+
+    Slots may be of a minute: a time between two minutes cuts through one.
+    """
+    values = {"workspace": workspace_id, "since": since, "until": until or "infinity"}
+    rows = sql.rows(_REPORTS, values)
     return {sender_id: SenderReports(*columns) for sender_id, *columns in rows}

@@ -1,6 +1,5 @@
 """Has SendGrid report what becomes of an account's mail, step by step, and undoes it."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from urllib.parse import urlsplit
 
@@ -8,6 +7,7 @@ from postledger.accounts import sealing
 from postledger.accounts.models import ProviderAccount
 from postledger.feedback import webhook_keys
 from postledger.feedback.report_setup.account import AccountSetup
+from postledger.lib import event_loops
 from postledger.lib.sentences import say
 from postledger.providers import set_up
 from postledger.providers.base import Finding
@@ -108,7 +108,7 @@ class SendGridReports(AccountSetup):
         return f"{base}/{self.account.pk}"
 
     def _talk[Result](self, talk: Callable[[SendGrid], Awaitable[Result]]) -> Result:
-        return asyncio.run(_talk(self._read_settings(), talk))
+        return event_loops.run_bounded(_talk(self._read_settings(), talk))
 
     def _read_settings(self) -> SendGridSettings:
         account = ProviderAccount.objects.get(pk=self.account.pk)
@@ -118,7 +118,9 @@ class SendGridReports(AccountSetup):
 def check_events(account_id: int, settings: Mapping[str, object]) -> Finding:
     """Whether SendGrid reports, and signs with a key that the account has."""
     keys = {row.public_key for row in webhook_keys.list_keys(account_id)}
-    state = asyncio.run(_talk(SendGridSettings.model_validate(settings), _read_webhooks))
+    state = event_loops.run_bounded(
+        _talk(SendGridSettings.model_validate(settings), _read_webhooks)
+    )
     return event_findings.judge_webhooks(state, f"{PATH}/{account_id}", keys)
 
 

@@ -1,4 +1,4 @@
-"""What the forms of our own pages share: how fields look, addresses, and new passwords."""
+"""What the forms of our own pages share: how fields look, addresses, numbers, new passwords."""
 
 from collections.abc import Mapping
 from typing import Any, override
@@ -12,6 +12,7 @@ from postledger.accounts import constraints
 from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.models import User
 from postledger.providers import addresses
+from postledger.web.dashboard import typed_numbers
 
 _CLASSES: Mapping[type[forms.Widget], str] = {
     forms.Select: "select",
@@ -53,6 +54,45 @@ class AddressField(forms.CharField):
                 gettext_lazy("This is not an email address. Write it as name@example.com."),
                 code="invalid",
             ) from None
+
+
+class WholeNumberField(forms.IntegerField):
+    """A whole number as people type it, perhaps with separated thousands."""
+
+    # A field of the type "number" reads what was typed by rules of the browser's language.
+    widget = forms.TextInput
+
+    @override
+    def to_python(self, value: Any) -> int | None:
+        if isinstance(value, str):
+            value = value.strip() and typed_numbers.spell_whole(value)
+        return super().to_python(value)
+
+    @override
+    def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
+        has_sign = self.min_value is None or self.min_value < 0  # such a keyboard has none
+        own = {} if has_sign else {"inputmode": "numeric"}
+        return {**super().widget_attrs(widget), "autocomplete": "off", **own}
+
+
+class DecimalField(forms.FloatField):
+    """A number with a decimal point or a decimal comma; it is shown with all its digits."""
+
+    widget = forms.TextInput
+
+    @override
+    def to_python(self, value: Any) -> Any:
+        if isinstance(value, str):
+            value = value.strip() and typed_numbers.spell_decimal(value)
+        return super().to_python(value)
+
+    @override
+    def prepare_value(self, value: Any) -> Any:
+        return typed_numbers.write_decimal(value) if isinstance(value, float) else value
+
+    @override
+    def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
+        return {**super().widget_attrs(widget), "autocomplete": "off", "inputmode": "decimal"}
 
 
 class ReasonField(forms.CharField):

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from postledger.contacts import details
 from postledger.contacts.details import InvalidContactError, Value
+from postledger.web.dashboard import typed_numbers
 
 NEW_ROWS = 3  # empty ones, below those that the contact has
 
@@ -112,12 +113,22 @@ def _read_value(text: str, before: Value | None) -> Value:
         case bool() if bare in {"true", "false"}:
             return bare == "true"
         case int() | float() if not isinstance(before, bool):
-            number = _read_json(bare)
+            number = _read_json(_spell_number(bare))
             return number if isinstance(number, int | float) else bare
         case list():
             return _read_list(bare)
         case _:
             return bare
+
+
+def _spell_number(text: str) -> str:
+    """The number that was typed, in JSON; another text as it is."""
+    try:
+        return typed_numbers.spell_decimal(text)
+    except ValidationError as error:
+        if error.code == typed_numbers.AMBIGUOUS:
+            raise
+        return text
 
 
 def _read_list(text: str) -> Value:

@@ -1,25 +1,28 @@
 """A slice of an article as a person writes it."""
 
 from collections.abc import Mapping
+from dataclasses import fields as dataclass_fields
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.http import QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
+from postledger.accounts.trail import Action
 from postledger.content.slices import Slice, SliceFields
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.editor import readings
 from postledger.web.dashboard.editor.readings import WrongFieldError
-from postledger.web.dashboard.forms import PageForm
+from postledger.web.dashboard.forms import WholeNumberField
+from postledger.web.dashboard.shared_form import SharedForm
 
 _LARGEST = 2**31 - 1
 _MOMENTS = ("published_from", "published_until")
 
 
-class SliceForm(PageForm):
+class SliceForm(SharedForm):
     title = forms.CharField(label=gettext_lazy("Title"), required=False, max_length=500)
     dek = forms.CharField(
         label=gettext_lazy("Dek"),
@@ -56,14 +59,14 @@ class SliceForm(PageForm):
         widget=forms.Textarea({"rows": 13, "class": "area"}),
     )
     section = forms.CharField(label=gettext_lazy("Section"), required=False, max_length=200)
-    section_order = forms.IntegerField(
+    section_order = WholeNumberField(
         label=gettext_lazy("Order of the section"),
         required=False,
         min_value=-_LARGEST - 1,
         max_value=_LARGEST,
         help_text=gettext_lazy("Sections with smaller numbers come first."),
     )
-    sort_index = forms.IntegerField(
+    sort_index = WholeNumberField(
         label=gettext_lazy("Order in the section"),
         required=False,
         min_value=-_LARGEST - 1,
@@ -82,8 +85,21 @@ class SliceForm(PageForm):
         widget=forms.DateTimeInput({"type": "datetime-local"}),
     )
 
+    changed_by: ClassVar[Mapping[str, Action]] = {
+        field.name: "slice.changed" for field in dataclass_fields(SliceFields)
+    }
+
     def __init__(self, piece: Slice | None, posted: QueryDict | None = None) -> None:
-        super().__init__(posted, initial=_list_first_values(piece))
+        super().__init__(list_first_values(piece), posted)
+
+    def merge_fields(self, stored: Slice, fields: SliceFields) -> SliceFields | None:
+        """The stored slice with what was changed of it; None if somebody else changed that too."""
+        if not self.take_over(list_first_values(stored)):
+            return None
+        names = [field.name for field in dataclass_fields(SliceFields)]
+        return SliceFields(
+            **{name: getattr(fields if name in self.changed else stored, name) for name in names}
+        )
 
     def read_fields(self) -> SliceFields | None:
         """None, with errors beside what is wrong."""
@@ -116,7 +132,7 @@ class SliceForm(PageForm):
             return None
 
 
-def _list_first_values(piece: Slice | None) -> Mapping[str, Any]:
+def list_first_values(piece: Slice | None) -> Mapping[str, Any]:
     if piece is None:
         return {"section_order": 0, "sort_index": 0}
     values = {name: getattr(piece, name) for name in SliceForm.base_fields}

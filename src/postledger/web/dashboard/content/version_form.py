@@ -18,6 +18,7 @@ from postledger.web.dashboard.components.finding_words import describe_finding
 from postledger.web.dashboard.editor import readings
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.parameters import read_number
+from postledger.web.dashboard.shared_form import Conflict
 from postledger.web.shared.sentences import translate
 
 MOST_TEXTS = 20
@@ -34,6 +35,7 @@ _FORMATS = (
 class VariablesForm(PageForm):
     """What fills in the texts, and which of them serves readers of other languages."""
 
+    base = forms.IntegerField(required=False, widget=forms.HiddenInput)  # the newest that was seen
     required = forms.CharField(
         label=gettext_lazy("Required variables"),
         required=False,
@@ -117,11 +119,24 @@ class VersionForm:
         self, workspace_id: int, newest: Version | None, posted: QueryDict | None = None
     ) -> None:
         self.workspace_id = workspace_id
+        self.newest = newest.number if newest else 0
+        self.conflict: Conflict | None = None
         self.proposed: tuple[str, ...] = ()  # undeclared variables that were filled in
         self.variables = VariablesForm(posted, initial=_list_variables(newest))
         self.texts: BaseFormSet[TextForm] = _TextForms(
             _add_text(posted), initial=_list_texts(newest), prefix=_PREFIX
         )
+
+    @property
+    def base(self) -> int | None:
+        """The newest version when the page was shown, or 0; None if it did not say."""
+        number: int | None = self.variables.cleaned_data["base"]
+        return number
+
+    def show_conflict(self, conflict: Conflict) -> None:
+        """Saving again is meant to follow the newest version."""
+        self.conflict = conflict
+        self.variables.data = {**dict(self.variables.data.items()), "base": str(self.newest)}
 
     @property
     def may_add(self) -> bool:
@@ -218,8 +233,9 @@ def _split_names(text: str) -> tuple[str, ...]:
 
 def _list_variables(newest: Version | None) -> Mapping[str, Any]:
     if newest is None:
-        return {}
+        return {"base": 0}
     return {
+        "base": newest.number,
         "required": ", ".join(newest.required),
         "optional": ", ".join(newest.optional),
         "fallback_locale": newest.fallback_locale,

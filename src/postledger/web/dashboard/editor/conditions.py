@@ -9,10 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+
+from postledger.web.dashboard import typed_numbers
 
 ATTRIBUTE, LIST = "attributes.", "list:"
 MATCHES = ("all", "any")
@@ -154,9 +157,13 @@ def _is_number(text: str) -> bool:
 
 
 def _read_number(number: int, text: str) -> object:
-    if not _is_number(text):
+    try:
+        plain = typed_numbers.spell_decimal(text)
+    except ValidationError as error:
+        raise IncompleteConditionError(number, error.messages[0]) from None
+    if not _is_number(plain):
         raise IncompleteConditionError(number, _("Write a number here."))
-    return json.loads(text)
+    return json.loads(plain)
 
 
 def read_filter(stored: Mapping[str, Any]) -> tuple[str, list[Condition]] | None:
@@ -198,6 +205,8 @@ def _read_part(part: Mapping[str, Any]) -> Condition:
         singular = {"in": "is", "has_any": "has"}[comparison]
         is_one = len(texts) == 1 and len(value) > 1
         return Condition(part["field"], singular if is_one else comparison, ", ".join(texts))
+    if comparison in _NUMERIC and isinstance(value, float):
+        return Condition(part["field"], comparison, typed_numbers.write_decimal(value))
     return Condition(part["field"], comparison, _write(value))
 
 

@@ -32,7 +32,7 @@ from postledger.web.dashboard.editor.choices import Choice, Choices
 from postledger.web.dashboard.editor.conditions import Condition, IncompleteConditionError
 from postledger.web.dashboard.editor.first_values import list_first_values
 from postledger.web.dashboard.editor.readings import WrongFieldError
-from postledger.web.dashboard.forms import PageForm
+from postledger.web.dashboard.forms import PageForm, WholeNumberField
 
 KINDS: Sequence[Choice] = (
     (Format.MARKDOWN.value, "Markdown"),
@@ -144,7 +144,7 @@ class DraftForm(PageForm):
         help_text=gettext_lazy("As en or pt-BR. Screen readers and mail programs use it."),
     )
     template = forms.ChoiceField(label=gettext_lazy("Template"), required=False)
-    version = forms.IntegerField(
+    version = WholeNumberField(
         label=gettext_lazy("Version"),
         required=False,
         min_value=1,

@@ -43,8 +43,7 @@ class Attempt:
 
 def try_to_connect(request: HttpRequest, visitor: Visitor, address: str = "") -> Attempt:
     """`address` stands in a form that nobody has filled in yet."""
-    first = {"kind": "smtp", "tls": "starttls", "address": address}
-    form = ProviderForm(request.POST or None, initial=first)
+    form = make_form(address, request.POST or None)
     given = _read_settings(form, visitor) if request.method == "POST" else None
     if given is None:
         return Attempt(form)
@@ -53,6 +52,10 @@ def try_to_connect(request: HttpRequest, visitor: Visitor, address: str = "") ->
         return Attempt(form, may_ignore)
     address = form.cleaned_data["address"]
     return Attempt(form, sender=queries.sender_by_address(visitor.workspace.pk, address=address))
+
+
+def make_form(address: str, posted: Any = None) -> ProviderForm:
+    return ProviderForm(posted, initial={"kind": "smtp", "tls": "starttls", "address": address})
 
 
 def _read_settings(form: ProviderForm, visitor: Visitor) -> Settings | None:

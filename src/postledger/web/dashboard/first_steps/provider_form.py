@@ -1,6 +1,5 @@
 """The form that connects a provider: the settings of each kind, and errors beside their fields."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, override
 
@@ -10,10 +9,11 @@ from django.utils.translation import gettext_lazy
 
 from postledger.accounts import setting_errors
 from postledger.accounts.provider_accounts import Settings
+from postledger.lib import event_loops
 from postledger.lib.check_results import Level
 from postledger.providers import registry
 from postledger.providers.base import Finding
-from postledger.web.dashboard.forms import AddressField, PageForm
+from postledger.web.dashboard.forms import AddressField, PageForm, WholeNumberField
 from postledger.web.shared.sentences import translate
 
 # The fields of each kind; they are named as its settings are, except for those below.
@@ -57,12 +57,10 @@ class ProviderForm(PageForm):
         required=False,
         help_text=gettext_lazy("As smtp.example.com."),
     )
-    port = forms.CharField(
+    port = WholeNumberField(
         label=gettext_lazy("Port"),
-        max_length=5,
         required=False,
         help_text=gettext_lazy("Empty for the usual one."),
-        widget=forms.TextInput({"inputmode": "numeric"}),
     )
     tls = forms.ChoiceField(
         label=gettext_lazy("Encryption"),
@@ -156,7 +154,7 @@ class ProviderForm(PageForm):
         """Asks the provider, within seconds, and returns what keeps it from sending."""
         values = self.cleaned_data
         module = registry.load_module(values["kind"])
-        findings = asyncio.run(module.check(settings, [values["address"]]))
+        findings = event_loops.run_bounded(module.check(settings, [values["address"]]))
         return [finding for finding in findings if finding.level is Level.PROBLEM]
 
     def refuse_findings(self, problems: Sequence[Finding]) -> None:

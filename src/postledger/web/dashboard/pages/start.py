@@ -16,6 +16,7 @@ from postledger.accounts import queries
 from postledger.deliveries import sender_setup, transactional_mail
 from postledger.deliveries.states import State
 from postledger.deliveries.transactional_mail import MailDetails
+from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
 from postledger.providers import registry
 from postledger.transactional import own_letters
@@ -23,7 +24,9 @@ from postledger.transactional.own_letters import NoLetterSenderError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.first_steps import connecting, steps
 from postledger.web.dashboard.first_steps.checklist import build_checklist
+from postledger.web.dashboard.first_steps.connecting import Attempt
 from postledger.web.shared import languages, requests
+from postledger.web.shared.sentences import translate
 
 _NOBODY = "hello@example.com"  # the sandbox needs no real address
 
@@ -36,21 +39,40 @@ def show_checklist(request: HttpRequest, visitor: Visitor) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def connect_provider(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     if "sandbox" in request.POST:
-        _use_sandbox(visitor)
-        return redirect("start_email", visitor.workspace.pk)
-    default = queries.default_sender(visitor.workspace.pk)
-    attempt = connecting.try_to_connect(request, visitor, default.address if default else "")
+        return _begin_with_sandbox(request, visitor)
+    attempt = connecting.try_to_connect(request, visitor, _find_address(visitor))
     if attempt.sender is not None:
         messages.success(request, connecting.describe_success(attempt.sender))
         return redirect("start_email", visitor.workspace.pk)
+    return _show_provider(request, visitor, attempt, status=422 if attempt.form.errors else 200)
+
+
+def _find_address(visitor: Visitor) -> str:
+    default = queries.default_sender(visitor.workspace.pk)
+    return default.address if default else ""
+
+
+def _show_provider(
+    request: HttpRequest, visitor: Visitor, attempt: Attempt, *, status: int, trouble: str = ""
+) -> HttpResponse:
     context = {
         **attempt.describe(),
         "connected": steps.list_connected(visitor.workspace.pk),
+        "trouble": trouble,
     }
-    status = 422 if attempt.form.errors else 200
     return _render(
         request, visitor, "dashboard/start_provider.html", "provider", context, status=status
     )
+
+
+def _begin_with_sandbox(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    try:
+        _use_sandbox(visitor)
+    except RefusedError as error:  # its account or its sender was archived
+        attempt = Attempt(connecting.make_form(_find_address(visitor)))
+        trouble = translate(error)
+        return _show_provider(request, visitor, attempt, status=409, trouble=trouble)
+    return redirect("start_email", visitor.workspace.pk)
 
 
 def _use_sandbox(visitor: Visitor) -> None:

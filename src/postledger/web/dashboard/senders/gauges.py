@@ -42,20 +42,31 @@ class Usage:
     day: Mapping[int, int]
     starts: Mapping[str, datetime]
 
+    @property
+    def minute_end(self) -> datetime:
+        return self.starts["minute"] + _MINUTE
+
 
 def read_usage(workspace_id: int, *, zone: str, now: datetime) -> Usage:
     """Of all senders of a workspace, in three queries."""
     starts = {
-        "minute": now - _MINUTE,
+        # A full one: the counters of single emails, and a list of emails, have no smaller steps.
+        "minute": now.replace(second=0, microsecond=0) - _MINUTE,
         "hour": now.astimezone(UTC).replace(minute=0, second=0, microsecond=0),
         "day": stored.find_day(zone, (), now).starts_at,
     }
-    counts = {name: count_accepted(workspace_id, since=since) for name, since in starts.items()}
+    ends = {"minute": starts["minute"] + _MINUTE}
+    counts = {
+        name: count_accepted(workspace_id, since=since, until=ends.get(name))
+        for name, since in starts.items()
+    }
     return Usage(workspace_id, counts["minute"], counts["hour"], counts["day"], starts)
 
 
-def count_accepted(workspace_id: int, *, since: datetime) -> dict[int, int]:
-    by_sender = reports.read_sender_reports(workspace_id, since=since)
+def count_accepted(
+    workspace_id: int, *, since: datetime, until: datetime | None = None
+) -> dict[int, int]:
+    by_sender = reports.read_sender_reports(workspace_id, since=since, until=until)
     return {sender_id: counts.accepted for sender_id, counts in by_sender.items()}
 
 
@@ -71,12 +82,12 @@ def _list_gauges(
     id_ = sender.pk
     per_second = usage.minute.get(id_, 0) / _MINUTE.total_seconds()
     yield Gauge(
-        _("A second, in the last minute"),
+        _("A second, in the last full minute"),
         str(number_format(round(per_second, 1), 1)),
         "" if limits.lowest_rate is None else f"{limits.lowest_rate:g}",
         _find_share(per_second, limits.lowest_rate),
         _describe_pace(limits),
-        _link(usage, id_, usage.starts["minute"]),
+        _link(usage, id_, usage.starts["minute"], usage.minute_end),
     )
     ends = {
         "hour": usage.starts["hour"] + timedelta(hours=1),
@@ -139,10 +150,11 @@ def _find_share(used: float, limit: float | None) -> float | None:
     return None if not limit else round(min(100.0, 100 * used / limit), 1)
 
 
-def _link(usage: Usage, sender_id: int, since: datetime) -> str:
-    return balance.add_query(
+def _link(usage: Usage, sender_id: int, since: datetime, until: datetime | None = None) -> str:
+    url = balance.add_query(
         reverse("messages", args=[usage.workspace_id]),
         sender=str(sender_id),
         state=State.ACCEPTED.value,
         since=formats.input_moment(since),
     )
+    return balance.add_query(url, until=formats.input_moment(until)) if until else url

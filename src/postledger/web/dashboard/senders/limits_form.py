@@ -1,6 +1,7 @@
 """The form of a sender's limits and working hours."""
 
-from typing import Any, override
+from collections.abc import Mapping
+from typing import Any, ClassVar, override
 
 from django import forms
 from django.utils.dates import WEEKDAYS
@@ -10,36 +11,43 @@ from django.utils.translation import gettext_lazy
 from postledger.accounts import limits, working_hours
 from postledger.accounts.limits import LimitChanges
 from postledger.accounts.models import Sender
+from postledger.accounts.trail import Action
 from postledger.accounts.working_hours import Hours, InvalidHoursError, InvalidTimeZoneError
-from postledger.web.dashboard.forms import PageForm
+from postledger.web.dashboard.forms import DecimalField, WholeNumberField
+from postledger.web.dashboard.shared_form import SharedForm
 
+_LIMITS = ("rate_per_second", "rate_per_hour", "daily_limit")
+_HOURS = ("spans", "days", "zone")
 _DAYS = [(key, WEEKDAYS[number]) for number, key in enumerate(working_hours.WEEKDAYS)]
 
 
-class LimitsForm(PageForm):
-    rate_per_second = forms.FloatField(
+class LimitsForm(SharedForm):
+    changed_by: ClassVar[Mapping[str, Action]] = {
+        **dict.fromkeys(_LIMITS, "sender.limits_changed"),
+        **dict.fromkeys(_HOURS, "sender.hours_changed"),
+    }
+    together = (_HOURS,)
+
+    rate_per_second = DecimalField(
         label=gettext_lazy("Emails a second"),
         min_value=limits.SLOWEST,
         max_value=limits.FASTEST,
         required=False,
         help_text=gettext_lazy("Empty: no limit of its own."),
-        widget=forms.TextInput({"inputmode": "decimal"}),
     )
-    rate_per_hour = forms.IntegerField(
+    rate_per_hour = WholeNumberField(
         label=gettext_lazy("Emails an hour"),
         min_value=1,
         max_value=limits.MOST,
         required=False,
         help_text=gettext_lazy("Empty: no limit."),
-        widget=forms.TextInput({"inputmode": "numeric"}),
     )
-    daily_limit = forms.IntegerField(
+    daily_limit = WholeNumberField(
         label=gettext_lazy("Emails a day"),
         min_value=1,
         max_value=limits.MOST,
         required=False,
         help_text=gettext_lazy("Empty: no limit."),
-        widget=forms.TextInput({"inputmode": "numeric"}),
     )
     spans = forms.CharField(
         label=gettext_lazy("Working hours"),
@@ -80,21 +88,25 @@ class LimitsForm(PageForm):
                 self.add_error("zone", _("There is no such time zone. Write it as Europe/Lisbon."))
         return super().clean()
 
+    @property
+    def has_new_hours(self) -> bool:
+        return not self.changed.isdisjoint(_HOURS)
+
     def list_changes(self) -> LimitChanges:
-        values = self.cleaned_data
-        return LimitChanges(
-            rate_per_second=values["rate_per_second"],
-            rate_per_hour=values["rate_per_hour"],
-            daily_limit=values["daily_limit"],
-        )
+        changes = LimitChanges()
+        if "rate_per_second" in self.changed:
+            changes["rate_per_second"] = self.cleaned_data["rate_per_second"]
+        if "rate_per_hour" in self.changed:
+            changes["rate_per_hour"] = self.cleaned_data["rate_per_hour"]
+        if "daily_limit" in self.changed:
+            changes["daily_limit"] = self.cleaned_data["daily_limit"]
+        return changes
 
 
-def read_initial(sender: Sender) -> dict[str, object]:
+def read_stored(sender: Sender) -> dict[str, object]:
     hours = sender.working_hours or {}
     return {
-        "rate_per_second": None
-        if sender.rate_per_second is None
-        else f"{sender.rate_per_second:g}",
+        "rate_per_second": sender.rate_per_second,
         "rate_per_hour": sender.rate_per_hour,
         "daily_limit": sender.daily_limit,
         "spans": " ".join("-".join(span) for span in hours.get("spans", ())),

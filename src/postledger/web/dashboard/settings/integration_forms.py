@@ -96,8 +96,13 @@ NAMES: Mapping[IntegrationKind, str | Promise] = {
 
 
 def find_permission(kind: IntegrationKind) -> Permission:
-    """Who has the admin password sends campaigns: a developer may not set it."""
-    return Permission.MANAGE_MEMBERS if kind is IntegrationKind.ADMIN else Permission.SET_UP
+    """Who may set it up or remove it.
+
+    Who has the admin password sends campaigns: a developer may not set it. Supabase, once removed,
+    is connected again by the operator alone.
+    """
+    is_of_owners = kind is IntegrationKind.ADMIN or kind not in FORMS
+    return Permission.MANAGE_MEMBERS if is_of_owners else Permission.SET_UP
 
 
 def read_stored(workspace_id: int, kind: IntegrationKind) -> dict[str, object]:

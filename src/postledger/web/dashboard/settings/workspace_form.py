@@ -1,6 +1,8 @@
 """The form of a workspace's settings, and how what was changed in it is stored."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from typing import ClassVar
 from zoneinfo import available_timezones
 
 from django import forms
@@ -12,12 +14,13 @@ from django.utils.translation import gettext_lazy
 from postledger.accounts import constraints, queries, workspaces
 from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.models import Workspace
+from postledger.accounts.trail import Action
 from postledger.accounts.workspaces import InvalidOrganisationError, WorkspaceExistsError
 from postledger.campaigns import test_sends
 from postledger.deliveries import account_changes
 from postledger.lib.errors import RefusedError
 from postledger.providers import addresses
-from postledger.web.dashboard.forms import PageForm
+from postledger.web.dashboard.shared_form import SharedForm
 from postledger.web.shared.sentences import translate
 
 _PAGE = "unsubscribe_base_url"
@@ -25,7 +28,14 @@ _LONGEST_URL = 500
 _LONGEST_ADDRESSES = 2_000
 
 
-class WorkspaceForm(PageForm):
+class WorkspaceForm(SharedForm):
+    changed_by: ClassVar[Mapping[str, Action]] = {
+        "name": "workspace.renamed",
+        "time_zone": "workspace.zone_changed",
+        _PAGE: "workspace.unsubscribe_page_changed",
+        "test_emails": "workspace.tests_changed",
+    }
+
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=constraints.LONGEST_NAME,
@@ -54,8 +64,7 @@ class WorkspaceForm(PageForm):
     )
 
     def __init__(self, workspace: Workspace, values: Mapping[str, object] | None = None) -> None:
-        stored = {name: getattr(workspace, name) for name in self.base_fields}
-        super().__init__(values, initial=stored)
+        super().__init__(self._list_stored(workspace), values)
         zones = [(zone, zone) for zone in sorted(available_timezones())]
         self.fields["time_zone"].choices = zones  # type: ignore[attr-defined]  # of a choice field
 
@@ -80,21 +89,25 @@ class WorkspaceForm(PageForm):
         return text
 
     def store(self, workspace_id: int, *, actor: str) -> bool:
-        """Stores what was changed, all or nothing; False if something is refused."""
-        changed = set(self.changed_data)
-        steps: list[tuple[bool, str, Callable[[], None]]] = [
-            ("name" in changed, "name", lambda: self._rename(workspace_id, actor)),
-            ("time_zone" in changed, "time_zone", lambda: self._move(workspace_id, actor)),
-            (_PAGE in changed, _PAGE, lambda: self._lead(workspace_id, actor)),
-            ("test_emails" in changed, "test_emails", lambda: self._address(workspace_id, actor)),
-        ]
+        """Stores what was changed, all or nothing; False if something is refused or in conflict."""
+        steps: Mapping[str, Callable[[int, str], None]] = {
+            "name": self._rename,
+            "time_zone": self._move,
+            _PAGE: self._lead,
+            "test_emails": self._address,
+        }
         with transaction.atomic():
-            for is_changed, field, store in steps:
-                if is_changed:
-                    self._try(field, store)
+            if not self.take_over(self._list_stored(workspaces.lock_workspace(workspace_id))):
+                return False
+            for field, store in steps.items():
+                if field in self.changed:
+                    self._try(field, partial(store, workspace_id, actor))
             if self.errors:
                 transaction.set_rollback(True)
         return not self.errors
+
+    def _list_stored(self, workspace: Workspace) -> Mapping[str, object]:
+        return {name: getattr(workspace, name) for name in self.base_fields}
 
     def _try(self, field: str, store: Callable[[], None]) -> None:
         """Puts a refusal beside its field."""

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -21,7 +22,7 @@ from postledger.campaigns.test_sends import NoTestAddressError
 from postledger.contacts.audience import FilterTooCostlyError
 from postledger.deliveries.states import State
 from postledger.lib.errors import NotFoundError, RefusedError
-from postledger.web.dashboard import formats
+from postledger.web.dashboard import formats, typed_numbers
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.editor import outlook_card, people, preflight, readings
@@ -198,8 +199,8 @@ def launch(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResp
     if problems := checked.list_problems():
         text = _("It was not launched: %(problem)s.") % {"problem": problems[0].title.rstrip(".")}
         return _refuse_launch(request, visitor, campaign, typed, text)
-    counts, shown = checked.counts, _read_digits(request.POST.get("shown", ""))
-    if asks_number(counts) and not is_confirmed(_read_digits(typed), shown, counts.number):
+    counts, shown = checked.counts, _read_number(request.POST.get("shown", ""))
+    if asks_number(counts) and not is_confirmed(_read_number(typed), shown, counts.number):
         text = _("That is another number. Type %(number)s to launch.")
         refusal = text % {"number": formats.count(counts.number)}
         return _refuse_launch(request, visitor, campaign, typed, refusal)
@@ -246,7 +247,8 @@ def _refuse_launch(
     return _show(request, visitor, campaign, values, status=422)
 
 
-def _read_digits(text: str) -> int | None:
-    """A number, however its groups are separated."""
-    digits = "".join(filter(str.isdecimal, text))[:18]
-    return int(digits) if digits else None
+def _read_number(text: str) -> int | None:
+    try:
+        return int(typed_numbers.spell_whole(text))
+    except ValidationError:
+        return None

@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 from postledger.campaigns import launching, progress, run_control
 from postledger.campaigns.run_steps import Step
 from postledger.lib.errors import NotFoundError, RefusedError
-from postledger.web.dashboard import formats
+from postledger.web.dashboard import formats, typed_numbers
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.frame import render_page
@@ -48,7 +48,8 @@ def cancel(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse
         run_control.cancel_run(visitor.workspace.pk, run_id, actor=visitor.actor)
         return _("Cancelled. What waited does not go any more.")
 
-    is_typed = request.POST.get("typed", "") == request.POST.get("shown", "")
+    typed, shown = (request.POST.get(name, "") for name in ("typed", "shown"))
+    is_typed = typed_numbers.is_same(typed, shown)
     if request.method == "POST" and is_typed:
         return _do(request, visitor, run_id, act)
     return _ask(request, visitor, run_id, Step.CANCEL)

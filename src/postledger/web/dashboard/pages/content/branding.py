@@ -1,13 +1,14 @@
 """How the mail of a workspace looks: its logo, its colour, and the footer."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
@@ -15,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from postledger.accounts import queries as accounts
 from postledger.accounts import workspaces
 from postledger.accounts.people.roles import Permission
+from postledger.accounts.trail import Action
 from postledger.accounts.workspaces import InvalidOrganisationError
 from postledger.content import brandings, pictures, previews
 from postledger.content.brandings import InvalidAccentError, InvalidLogoError
@@ -22,12 +24,13 @@ from postledger.content.pictures import InvalidPictureError
 from postledger.content.rendering.source import Format, Source
 from postledger.lib.errors import RefusedError
 from postledger.web.dashboard.access import Visitor
-from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.letter_frame import show_in_frame
+from postledger.web.dashboard.shared_form import SharedForm
 from postledger.web.shared.sentences import translate
 
 _LONGEST_LINE = 500
+_LOOK = {"logo", "logo_url", "accent"}
 # Beside which field a refusal is shown.
 _FIELDS = {
     InvalidAccentError: "accent",
@@ -36,7 +39,13 @@ _FIELDS = {
 }
 
 
-class BrandingForm(PageForm):
+class BrandingForm(SharedForm):
+    changed_by: ClassVar[Mapping[str, Action]] = {
+        **dict.fromkeys(("logo", "logo_url", "accent"), "branding.changed"),
+        **dict.fromkeys(("name", "address"), "workspace.organisation_changed"),
+    }
+    together = (("logo", "logo_url"),)
+
     logo = forms.FileField(
         label=gettext_lazy("Upload a logo"),
         required=False,
@@ -71,12 +80,12 @@ class BrandingForm(PageForm):
 
 @require_safe
 def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
-    return _show(request, visitor, BrandingForm(initial=_list_stored(visitor)))
+    return _show(request, visitor, BrandingForm(_list_stored(visitor)))
 
 
 @require_POST
 def save(request: HttpRequest, visitor: Visitor) -> HttpResponse:
-    form = BrandingForm(request.POST, request.FILES)
+    form = BrandingForm(_list_stored(visitor), request.POST, request.FILES)
     if form.is_valid() and _store(visitor, form):
         messages.success(request, _("Saved. New mail looks like this; launched runs keep theirs."))
         return redirect("branding", visitor.workspace.pk)
@@ -84,15 +93,23 @@ def save(request: HttpRequest, visitor: Visitor) -> HttpResponse:
 
 
 def _store(visitor: Visitor, form: BrandingForm) -> bool:
-    """Stores all or nothing; False with each refusal beside its field."""
-    given = dict(form.cleaned_data)  # a refusal takes its field away from the form's
+    """Stores all or nothing; False with each refusal beside its field, or with a conflict."""
+    workspace_id = visitor.workspace.pk
     with transaction.atomic():
+        workspaces.lock_workspace(workspace_id)
+        brandings.lock_branding(workspace_id)
+        if not form.take_over(_list_stored(visitor)):
+            subjects, url = ["branding", f"workspace {workspace_id}"], _find_url(visitor)
+            form.describe_conflict(visitor, subjects=subjects, url=url)
+            return False
+        given = dict(form.cleaned_data)  # a refusal takes its field away from the form's
         for field in ("name", "address"):
             try:
                 workspaces.check_footer_line(given[field])
             except InvalidOrganisationError as error:
                 form.add_error(field, translate(error))
-        for store in (_store_look, *([] if form.errors else [_store_organisation])):
+        steps = [_store_look] if form.changed & _LOOK else []
+        for store in [*steps, *([] if form.errors else [_store_organisation])]:
             try:
                 store(visitor, given)
             except RefusedError as error:
@@ -137,8 +154,13 @@ def _show(request: HttpRequest, visitor: Visitor, form: BrandingForm) -> HttpRes
         "stored": _list_stored(visitor),
         "may_write": visitor.may(Permission.WRITE_CONTENT),
     }
-    status = 422 if form.errors else 200
-    return render_page(request, visitor, "dashboard/content/branding.html", values, status=status)
+    return render_page(
+        request, visitor, "dashboard/content/branding.html", values, status=form.status
+    )
+
+
+def _find_url(visitor: Visitor) -> str:
+    return reverse("branding", args=[visitor.workspace.pk])
 
 
 @require_safe

@@ -1,8 +1,10 @@
 """The slices of an article: written, changed and deleted."""
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
@@ -39,8 +41,7 @@ def _write(request: HttpRequest, visitor: Visitor, key: str, piece: Slice | None
         "piece": piece,
         "form": form,
     }
-    status = 422 if form.errors else 200
-    return render_page(request, visitor, "dashboard/content/slice.html", values, status=status)
+    return render_page(request, visitor, "dashboard/content/slice.html", values, status=form.status)
 
 
 def _store(
@@ -51,14 +52,33 @@ def _store(
         if piece is None:
             articles.add_slice(workspace_id, article_key=key, fields=fields, actor=actor)
         else:
-            articles.change_slice(
-                workspace_id, article_key=key, slice_id=piece.id, fields=fields, actor=actor
-            )
+            return _change(visitor, key, piece, fields, form)
     except NotFoundError:
         raise
     except RefusedError as error:
         form.add_error(None, translate(error))
         return False
+    return True
+
+
+def _change(visitor: Visitor, key: str, piece: Slice, fields: SliceFields, form: SliceForm) -> bool:
+    """Stores what was changed; False if somebody else changed it meanwhile."""
+    workspace_id = visitor.workspace.pk
+    with transaction.atomic():
+        stored = articles.lock_slice(workspace_id, article_key=key, slice_id=piece.id)
+        merged = form.merge_fields(stored, fields)
+        if merged is None:
+            url = reverse("slice", args=[workspace_id, key, piece.id])
+            form.describe_conflict(visitor, subjects=[f"slice {piece.id}"], url=url)
+            return False
+        if form.changed:
+            articles.change_slice(
+                workspace_id,
+                article_key=key,
+                slice_id=piece.id,
+                fields=merged,
+                actor=visitor.actor,
+            )
     return True
 
 

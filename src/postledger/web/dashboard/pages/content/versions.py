@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -17,7 +18,7 @@ from postledger.campaigns import preview
 from postledger.content import previews, templates
 from postledger.content.rendering.mail_preview import MailPreview
 from postledger.content.rendering.source import Source
-from postledger.content.templates import TemplateUnknownError
+from postledger.content.templates import NewerVersionError, TemplateUnknownError
 from postledger.content.versions import Version
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
@@ -28,6 +29,7 @@ from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.letter_frame import show_in_frame
 from postledger.web.dashboard.pages.content.templates import find_template
 from postledger.web.dashboard.parameters import read_number, read_text
+from postledger.web.dashboard.shared_form import Conflict, find_conflict
 from postledger.web.shared.sentences import translate
 
 SHOWN = ("desktop", "phone", "text")
@@ -156,13 +158,14 @@ def write(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
         "title": _("New version of %(name)s") % {"name": template.name},
         "template": template,
         "form": form.variables,
+        "conflict": form.conflict,
         "texts": form.texts,
         "may_add": form.may_add,
         "proposed": form.proposed,
         "is_saving": is_saving,
         "is_finding": posted is not None and "find" in posted,
     }
-    status = 422 if is_saving else 200
+    status = 409 if form.conflict else 422 if is_saving else 200
     return render_page(request, visitor, "dashboard/content/write.html", values, status=status)
 
 
@@ -172,13 +175,30 @@ def _store(visitor: Visitor, key: str, form: VersionForm) -> int | None:
         if version is None:
             return None
         return templates.add_version(
-            visitor.workspace.pk, key=key, version=version, actor=visitor.actor
+            visitor.workspace.pk,
+            key=key,
+            version=version,
+            actor=visitor.actor,
+            after=form.base,
         )
     except NotFoundError:
         raise
+    except NewerVersionError:
+        form.show_conflict(_find_conflict(visitor, key, form.newest))
+        return None
     except RefusedError as error:
         form.variables.add_error(None, translate(error))
         return None
+
+
+def _find_conflict(visitor: Visitor, key: str, number: int) -> Conflict:
+    return find_conflict(
+        visitor,
+        [f"template {key}"],
+        {"template.version_added"},
+        _("Version %(number)s") % {"number": number},
+        reverse("template_version", args=[visitor.workspace.pk, key, number]),
+    )
 
 
 @require_POST

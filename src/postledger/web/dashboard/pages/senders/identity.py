@@ -1,6 +1,7 @@
 """Who a sender is: its name and provider, whether it is the default, and whether it is archived."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import messages
@@ -14,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from postledger.accounts import queries, senders
 from postledger.accounts.models import Sender
+from postledger.accounts.trail import Action
 from postledger.campaigns import archiving
 from postledger.campaigns.archiving import MailWaitsError
 from postledger.deliveries import account_changes
@@ -24,10 +26,16 @@ from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience.questions import Question, ask
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_page
+from postledger.web.dashboard.shared_form import SharedForm
 from postledger.web.shared.sentences import translate
 
 
-class IdentityForm(PageForm):
+class IdentityForm(SharedForm):
+    changed_by: ClassVar[Mapping[str, Action]] = {
+        "name": "sender.renamed",
+        "account": "sender.attached",
+    }
+
     name = forms.CharField(
         label=gettext_lazy("From name"),
         max_length=senders.LONGEST_NAME,
@@ -46,8 +54,7 @@ class IdentityForm(PageForm):
     )
 
     def __init__(self, sender: Sender, posted: Any = None) -> None:
-        first = {"name": sender.name, "account": sender.account_id or ""}
-        super().__init__(posted, initial=first)
+        super().__init__(_list_stored(sender), posted)
         accounts = [
             (account.pk, f"{account.name} ({account.kind})")
             for account in queries.accounts(sender.workspace_id)
@@ -57,6 +64,10 @@ class IdentityForm(PageForm):
             ("", _("None: its emails wait")),
             *accounts,
         ]
+
+
+def _list_stored(sender: Sender) -> Mapping[str, object]:
+    return {"name": sender.name, "account": sender.account_id}
 
 
 class ArchiveForm(PageForm):
@@ -88,18 +99,22 @@ def edit(request: HttpRequest, visitor: Visitor, sender_id: int) -> HttpResponse
         messages.success(request, _("Saved. Workers follow within 10 seconds."))
         return redirect("sender", visitor.workspace.pk, sender_id)
     values = {"title": _("Name and provider"), "sender": sender, "form": form}
-    status = 422 if form.errors else 200
-    return render_page(request, visitor, "dashboard/senders/identity.html", values, status=status)
+    template = "dashboard/senders/identity.html"
+    return render_page(request, visitor, template, values, status=form.status)
 
 
 def _store(form: IdentityForm, visitor: Visitor, sender: Sender) -> bool:
-    """Both or none."""
-    name, account_id = form.cleaned_data["name"], form.cleaned_data["account"]
+    """Both or none; False if one is refused or in conflict."""
     workspace_id, actor = visitor.workspace.pk, visitor.actor
     try:
         with transaction.atomic():
+            if not form.take_over(_list_stored(senders.lock_sender(workspace_id, sender.pk))):
+                url = reverse("sender_edit", args=[workspace_id, sender.pk])
+                form.describe_conflict(visitor, subjects=[f"sender {sender.pk}"], url=url)
+                return False
+            name, account_id = form.cleaned_data["name"], form.cleaned_data["account"]
             senders.rename_sender(workspace_id, sender_id=sender.pk, name=name, actor=actor)
-            if account_id != sender.account_id:
+            if "account" in form.changed:
                 account_changes.attach_sender(
                     workspace_id, sender_id=sender.pk, account_id=account_id, actor=actor
                 )

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
-from postledger.accounts import queries, sealing, sender_dns, sending_limits
+from postledger.accounts import queries, sealing, sender_dns, senders, sending_limits
 from postledger.accounts.models import Sender
 from postledger.accounts.people.roles import Permission
 from postledger.accounts.provider_accounts import InvalidSettingsError
@@ -196,21 +196,30 @@ def change_selector(request: HttpRequest, visitor: Visitor, sender_id: int) -> H
 @require_http_methods(["GET", "HEAD", "POST"])
 def change_limits(request: HttpRequest, visitor: Visitor, sender_id: int) -> HttpResponse:
     sender = queries.get_limited_sender(visitor.workspace.pk, sender_id)
-    form = LimitsForm(request.POST or None, initial=limits_form.read_initial(sender))
-    if request.method == "POST" and form.is_valid():
-        _store_limits(form, visitor, sender)
+    form = LimitsForm(limits_form.read_stored(sender), request.POST or None)
+    if request.method == "POST" and form.is_valid() and _store_limits(form, visitor, sender):
         messages.success(request, _("Saved. Workers follow within 10 seconds."))
         return redirect("sender", visitor.workspace.pk, sender_id)
     context = {"sender": sender, "form": form}
-    status = 422 if form.errors else 200
-    return render_page(request, visitor, "dashboard/senders/limits.html", context, status=status)
+    template = "dashboard/senders/limits.html"
+    return render_page(request, visitor, template, context, status=form.status)
 
 
-def _store_limits(form: LimitsForm, visitor: Visitor, sender: Sender) -> None:
+def _store_limits(form: LimitsForm, visitor: Visitor, sender: Sender) -> bool:
+    """Stores what was changed; False if somebody else changed it meanwhile."""
+    workspace_id, actor = visitor.workspace.pk, visitor.actor
     with transaction.atomic():
-        account_changes.set_sender_limits(
-            visitor.workspace.pk, sender_id=sender.pk, actor=visitor.actor, **form.list_changes()
-        )
-        account_changes.set_sender_hours(
-            visitor.workspace.pk, sender_id=sender.pk, hours=form.hours, actor=visitor.actor
-        )
+        stored = senders.lock_sender(workspace_id, sender.pk)
+        if not form.take_over(limits_form.read_stored(stored)):
+            url = reverse("sender_limits", args=[workspace_id, sender.pk])
+            form.describe_conflict(visitor, subjects=[f"sender {sender.pk}"], url=url)
+            return False
+        if changes := form.list_changes():
+            account_changes.set_sender_limits(
+                workspace_id, sender_id=sender.pk, actor=actor, **changes
+            )
+        if form.has_new_hours:
+            account_changes.set_sender_hours(
+                workspace_id, sender_id=sender.pk, hours=form.hours, actor=actor
+            )
+    return True

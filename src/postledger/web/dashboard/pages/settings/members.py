@@ -1,7 +1,8 @@
 """The members of a workspace: invite them, change their roles and limits, remove them."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
@@ -9,6 +10,7 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -20,14 +22,16 @@ from postledger.accounts.people.invitations import AlreadyJoinedError
 from postledger.accounts.people.member_list import ListedMember
 from postledger.accounts.people.members import LastOwnerError, MemberExistsError
 from postledger.accounts.people.roles import Role
+from postledger.accounts.trail import Action
 from postledger.deliveries import account_changes
 from postledger.lib.errors import NotFoundError
 from postledger.web.dashboard.access import Visitor
-from postledger.web.dashboard.forms import AddressField, PageForm
+from postledger.web.dashboard.forms import AddressField, PageForm, WholeNumberField
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.people import invitation_letters
 from postledger.web.dashboard.people.roles import ROLE_NAMES, ROLES
 from postledger.web.dashboard.settings import tabs
+from postledger.web.dashboard.shared_form import SharedForm
 
 _CHOICES = [(role.value, words) for role, words in ROLES.items()]
 _LAST_OWNER = gettext_lazy(
@@ -50,9 +54,14 @@ class InviteForm(PageForm):
     role = forms.ChoiceField(label=gettext_lazy("Role"), choices=_CHOICES, initial=Role.MANAGER)
 
 
-class MemberForm(PageForm):
+class MemberForm(SharedForm):
+    changed_by: ClassVar[Mapping[str, Action]] = {
+        "role": "member.role_changed",
+        "daily_limit": "member.limit_changed",
+    }
+
     role = forms.ChoiceField(label=gettext_lazy("Role"), choices=_CHOICES)
-    daily_limit = forms.IntegerField(
+    daily_limit = WholeNumberField(
         label=gettext_lazy("Emails a day"),
         min_value=1,
         max_value=_LARGEST_LIMIT,
@@ -120,7 +129,7 @@ def _hand_out(request: HttpRequest, visitor: Visitor, member_id: int) -> HttpRes
 def change(request: HttpRequest, visitor: Visitor, member_id: int) -> HttpResponse:
     member = _find(visitor, member_id)
     first = {"role": member.role.value, "daily_limit": member.daily_limit}
-    form = MemberForm(request.POST or None, initial=first)
+    form = MemberForm(first, request.POST or None)
     if request.method == "POST" and form.is_valid() and _store(form, visitor, member):
         messages.success(request, _("Saved."))
         return _leave(visitor, member)
@@ -131,10 +140,15 @@ def _store(form: MemberForm, visitor: Visitor, member: ListedMember) -> bool:
     workspace_id, values = visitor.workspace.pk, form.cleaned_data
     try:
         with transaction.atomic():
+            stored = members.lock_member(workspace_id, member.id)
+            if not form.take_over({"role": stored.role, "daily_limit": stored.daily_limit}):
+                url = reverse("member", args=[workspace_id, member.id])
+                form.describe_conflict(visitor, subjects=[f"member {member.id}"], url=url)
+                return False
             members.change_role(
                 workspace_id, member_id=member.id, role=Role(values["role"]), actor=visitor.actor
             )
-            if values["daily_limit"] != member.daily_limit:
+            if "daily_limit" in form.changed:
                 account_changes.set_member_limit(
                     workspace_id,
                     member_id=member.id,
@@ -211,5 +225,4 @@ def _show_member(
         "form": form,
         "is_self": member.id == visitor.member.pk,
     }
-    status = 422 if form.errors else 200
-    return render_page(request, visitor, "dashboard/member.html", context, status=status)
+    return render_page(request, visitor, "dashboard/member.html", context, status=form.status)

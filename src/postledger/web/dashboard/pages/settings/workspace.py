@@ -4,6 +4,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
@@ -22,13 +23,18 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     if form.is_valid() and form.store(workspace.pk, actor=visitor.actor):
         messages.success(request, _("Saved."))
         return redirect("settings", workspace.pk)
+    if form.conflicting:
+        form.describe_conflict(
+            visitor,
+            subjects=[f"workspace {workspace.pk}"],
+            url=reverse("settings", args=[workspace.pk]),
+        )
     context = {
         "tabs": tabs.list_tabs(visitor, "settings"),
         "form": form,
         "oldest_month": ids.month_name(partitions.find_oldest_month()),
         "default_locale": settings.DEFAULT_LOCALE,
     }
-    status = 422 if form.errors else 200
     return render_page(
-        request, visitor, "dashboard/settings/workspace.html", context, status=status
+        request, visitor, "dashboard/settings/workspace.html", context, status=form.status
     )

@@ -1,0 +1,254 @@
+"""Two people with the same page open: nobody's change is lost unseen. Pages without scripts."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Any, override
+
+import pytest
+
+from postledger.accounts import provider_accounts
+from postledger.accounts.models import AuditEntry, Member, Sender
+from postledger.accounts.people.roles import Role
+from postledger.content import articles, templates
+from postledger.content.models import Slice
+from postledger.content.slices import SliceFields
+from tests import cast
+from tests.web.dashboard import visitors
+from tests.web.dashboard.test_templates import text, write
+from tests.web.dashboard.visitors import Person
+
+pytestmark = pytest.mark.django_db
+
+
+class FormReader(HTMLParser):
+    """The fields of the form that is shared, as a browser would send them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forms: list[dict[str, list[str]]] = []
+        self._fields: dict[str, list[str]] = {}
+        self._name = self._kind = ""
+
+    @override
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        name, kind = given.get("name", ""), given.get("type", "text")
+        if tag == "form":
+            self._fields = {}
+            self.forms.append(self._fields)
+        elif tag == "input" and name and kind not in {"file", "submit"}:
+            if kind not in {"checkbox", "radio"}:
+                self._add(name, given.get("value", ""))
+            elif "checked" in given:
+                self._add(name, given.get("value", "on"))
+        elif tag in {"select", "textarea"}:
+            self._name, self._kind = name, tag
+            if tag == "textarea":
+                self._add(name, "")
+        elif tag == "option" and "selected" in given:
+            self._add(self._name, given["value"])
+
+    @override
+    def handle_data(self, data: str) -> None:
+        if self._kind == "textarea":
+            self._fields[self._name][-1] += data
+
+    @override
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "textarea":
+            self._fields[self._name][-1] = self._fields[self._name][-1].removeprefix("\n")
+        if tag == self._kind:
+            self._kind = ""
+
+    def _add(self, name: str, value: str) -> None:
+        self._fields.setdefault(name, []).append(value)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A page, a field with two other values for it, and another field with a value."""
+
+    make_path: Callable[[int], str]
+    own: tuple[str, str, str]
+    other: tuple[str, str]
+    action: str = ""  # where the form goes, if not to its page
+    more: Mapping[str, str] = field(default_factory=dict)
+
+
+def make_slice(workspace_id: int) -> str:
+    articles.create(workspace_id, key="may", title="May", actor="a")
+    fields = SliceFields(title="Title", body_md="Old text")
+    number = articles.add_slice(workspace_id, article_key="may", fields=fields, actor="a")
+    return f"content/articles/may/slices/{number}/"
+
+
+def make_member(workspace_id: int) -> str:
+    carol = visitors.sign_in(workspace_id, Role.VIEWER, name="Carol")
+    return f"members/{Member.objects.get(user=carol.user).pk}/"
+
+
+def find_sender(path: str) -> Callable[[int], str]:
+    return lambda _workspace_id: f"senders/{cast.sender().pk}/{path}/"
+
+
+CASES = {
+    "settings": Case(
+        lambda _id: "settings/", ("name", "Acme One", "Acme Two"), ("test_emails", "t@example.com")
+    ),
+    "branding": Case(
+        lambda _id: "content/branding/",
+        ("address", "1 Road", "2 Road"),
+        ("accent", "#1d4ed8"),
+        "content/branding/save/",
+    ),
+    "slice": Case(make_slice, ("body_md", "Long\n\ntext", "Short"), ("title", "A new title")),
+    "limits": Case(find_sender("limits"), ("rate_per_hour", "100", "200"), ("daily_limit", "500")),
+    "hours": Case(
+        find_sender("limits"),
+        ("spans", "09:00-12:00", "10:00-12:00"),
+        ("rate_per_second", "1.1250"),
+    ),
+    "identity": Case(find_sender("edit"), ("name", "Anna's", "Bob's"), ("account", "")),
+    "member": Case(make_member, ("daily_limit", "100", "200"), ("role", "manager")),
+}
+every_form = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+@pytest.fixture
+def anna() -> Person:
+    return visitors.sign_in(cast.sender().workspace_id, name="Anna")
+
+
+@pytest.fixture
+def bob() -> Person:
+    workspace_id = cast.sender().workspace_id
+    provider_accounts.create_account(
+        workspace_id, name="relay", kind="smtp", settings={"host": "127.0.0.1"}, actor="a"
+    )
+    return visitors.sign_in(workspace_id, name="Bob")
+
+
+def read_form(response: Any) -> dict[str, list[str]]:
+    reader = FormReader()
+    reader.feed(response.content.decode())
+    [form] = [fields for fields in reader.forms if "shown" in fields or "base" in fields]
+    return form
+
+
+def send(who: Person, path: str, form: Mapping[str, Any], **changes: str) -> Any:
+    return who.client.post(who.url(path), {**form, **changes})
+
+
+@every_form
+def test_changes_of_different_fields_are_both_kept(case: Case, anna: Person, bob: Person) -> None:
+    path = case.make_path(anna.workspace_id)
+    target = case.action or path
+    (name, value, _second), (other_name, other_value) = case.own, case.other
+    form_of_anna, form_of_bob = read_form(anna.get(path)), read_form(bob.get(path))
+
+    answers = [
+        send(bob, target, form_of_bob, **{other_name: other_value}),
+        send(anna, target, form_of_anna, **{name: value}),
+    ]
+
+    stored = read_form(anna.get(path))
+    assert [answer.status_code for answer in answers] == [302, 302]
+    assert (stored[name], stored[other_name]) == ([value], [other_value])
+
+
+@every_form
+def test_who_changes_the_same_field_second_is_told_and_decides(
+    case: Case, anna: Person, bob: Person
+) -> None:
+    path = case.make_path(anna.workspace_id)
+    target = case.action or path
+    (name, first, second), (other_name, other_value) = case.own, case.other
+    form_of_anna, form_of_bob = read_form(anna.get(path)), read_form(bob.get(path))
+    send(bob, target, form_of_bob, **{name: first, other_name: other_value})
+
+    told = send(anna, target, form_of_anna, **{name: second})
+
+    page, form = told.content.decode(), read_form(told)
+    assert told.status_code == 409
+    assert "Bob changed this while you had it open" in page
+    assert f'href="{anna.url(path)}" target="_blank"' in page
+    assert form[name] == [second], "what was typed stays"
+    assert form[other_name] == [other_value], "what was not touched is shown as it is stored"
+    assert read_form(anna.get(path))[name] == [first], "nothing is stored yet"
+
+    assert send(anna, target, form).status_code == 302
+    stored = read_form(anna.get(path))
+    assert (stored[name], stored[other_name]) == ([second], [other_value])
+
+
+@every_form
+def test_a_form_that_nobody_touched_changes_nothing(case: Case, anna: Person, bob: Person) -> None:
+    path = case.make_path(anna.workspace_id)
+    (name, value, _second), (other_name, other_value) = case.own, case.other
+    untouched = read_form(anna.get(path))
+    form = read_form(bob.get(path))
+    send(bob, case.action or path, form, **{name: value, other_name: other_value})
+    entries = AuditEntry.objects.count()
+
+    assert send(anna, case.action or path, untouched).status_code == 302
+    stored = read_form(anna.get(path))
+    assert (stored[name], stored[other_name]) == ([value], [other_value])
+    assert AuditEntry.objects.count() == entries, "and says nothing"
+
+
+@every_form
+def test_the_same_change_by_two_people_is_no_conflict(
+    case: Case, anna: Person, bob: Person
+) -> None:
+    path = case.make_path(anna.workspace_id)
+    name, value, _second = case.own
+    forms = [(who, read_form(who.get(path))) for who in (anna, bob)]
+
+    answers = [send(who, case.action or path, form, **{name: value}) for who, form in forms]
+
+    assert [answer.status_code for answer in answers] == [302, 302]
+
+
+def test_what_the_form_cannot_show_whole_stays_whole(anna: Person) -> None:
+    sender = cast.sender()
+    Sender.objects.update(rate_per_second=1234.5678)
+    articles.create(anna.workspace_id, key="may", title="May", actor="a")
+    fields = SliceFields(title="Two\nlines ", body_md="  code\n")
+    number = articles.add_slice(anna.workspace_id, article_key="may", fields=fields, actor="a")
+
+    for path, changes in (
+        (f"senders/{sender.pk}/limits/", {"daily_limit": "5"}),
+        (f"content/articles/may/slices/{number}/", {"dek": "Dek"}),
+    ):
+        form = read_form(anna.get(path))
+        form |= {"title": [title.replace("\n", "") for title in form.get("title", ())]}
+        assert send(anna, path, form, **changes).status_code == 302
+
+    sender.refresh_from_db()
+    piece = Slice.objects.get(pk=number)
+    assert sender.rate_per_second == 1234.5678
+    assert (piece.title, piece.body_md, piece.dek) == ("Two\nlines ", "  code\n", "Dek")
+
+
+def test_a_version_that_was_written_on_an_older_one_is_asked_about(
+    anna: Person, bob: Person
+) -> None:
+    anna.post("content/new-template/", name="Welcome", key="welcome")
+    write(anna, text(), required="city")
+    path = "content/templates/welcome/write/"
+    base = read_form(anna.get(path))["base"][0]
+    write(bob, text(subject="Of Bob {{ city }}"), required="city", base=base)
+
+    told = write(anna, text(subject="Of Anna {{ city }}"), required="city", base=base)
+
+    page, newest = told.content.decode(), read_form(told)["base"][0]
+    assert told.status_code == 409
+    assert "Bob changed this while you had it open: Version 2." in page
+    assert f'href="{anna.url("content/templates/welcome/versions/2/")}" target="_blank"' in page
+    assert "Of Anna" in page, "what was typed stays"
+    assert len(templates.list_versions(anna.workspace_id, key="welcome")) == 2
+
+    again = write(anna, text(subject="Of Anna {{ city }}"), required="city", base=newest)
+    assert again.status_code == 302
+    assert len(templates.list_versions(anna.workspace_id, key="welcome")) == 3
