@@ -218,7 +218,7 @@ def start_run(workspace_id: int, campaign_id: int, launch: Launch) -> UUID:
         # A concurrent launch waits here, and sees the run of this one.
         locked = Campaign.objects.select_for_update(no_key=True).filter(pk=campaign.pk).first()
         if locked is None:  # deleted meanwhile
-            raise CampaignUnknownError("Campaign not found.")
+            raise CampaignUnknownError(say("Campaign not found."))
         if locked.updated_at != (launch.as_of or campaign.updated_at):
             raise CampaignChangedError(
                 say("The campaign was changed at the same time. Look at it, and try again.")
@@ -355,6 +355,8 @@ def _split_waves(campaign: Campaign, launch: Launch) -> list[dict[str, Any]]:
     if launch.test_addresses is not None:
         return []
     send_time = send_times.from_json(campaign.timing)
+    if launch.root_id is None:  # the remaining get theirs at once if the time is past
+        send_times.check(send_time, now=launch.now)
     stored_window = None if launch.is_test else campaign.delivery_window
     default_zone = accounts.time_zone(campaign.workspace_id)
     zones: set[str] = set()

@@ -16,7 +16,7 @@ from django.template.loader import render_to_string
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from postledger.accounts import workspaces
+from postledger.accounts import senders, workspaces
 from postledger.accounts.models import Sender
 from postledger.accounts.people.roles import Role
 from postledger.accounts.queries import NOBODY
@@ -696,6 +696,105 @@ def test_a_copy_of_a_launched_campaign_is_a_draft_of_its_own(anna: Person, draft
     assert (copied.name, copied.timing) == ("Copy of News of May", {})
     assert (copied.content, copied.audience) == (original.content, original.audience)
     assert original.audience != {}
+
+
+def archive_sender(workspace_id: int) -> None:
+    """Another one becomes the default before."""
+    [old] = Sender.objects.filter(workspace_id=workspace_id)
+    account_id, address = old.account_id, "other@acme.example"
+    other = senders.create_sender(
+        workspace_id, address=address, account_id=account_id, actor="alice"
+    )
+    senders.set_default(workspace_id, sender_id=other, actor="alice")
+    senders.archive_sender(workspace_id, sender_id=old.pk, actor="alice")
+
+
+def archive_list(workspace_id: int, draft: int) -> None:
+    """The list of a draft."""
+    lists.create_list(workspace_id, key="gone", name="Gone", actor="alice")
+    change = {"list_key": "gone"}
+    drafts.change_campaign(workspace_id, draft, change, actor="alice", now=datetime.now(UTC))
+    lists.archive_list(workspace_id, key="gone", actor="alice")
+
+
+@pytest.mark.parametrize("archived", [("list",), ("sender",), ("list", "sender")], ids=" and ".join)
+def test_a_draft_whose_list_or_sender_was_archived_is_saved_and_gets_others(
+    anna: Person, draft: int, archived: tuple[str, ...]
+) -> None:
+    press.people(anna.workspace_id, 1)
+    if "list" in archived:
+        archive_list(anna.workspace_id, draft)
+    if "sender" in archived:
+        archive_sender(anna.workspace_id)
+    others = {"list_key": "", "sender": Sender.objects.get(is_default=True).address}
+
+    renamed = save(anna, draft, name="June")
+    page = read_text(anna.get(f"campaigns/{draft}/edit/"))
+    part = read_text(autosave(anna, draft, name="July"))
+    checks = read_text(anna.get(f"campaigns/{draft}/edit/checks/"))
+    refused = read_text(launch(anna, draft))
+    stored = Campaign.objects.get(pk=draft)
+    mended = save(anna, draft, name="August", **others)
+    after = read_text(anna.get(f"campaigns/{draft}/edit/"))
+
+    assert (renamed.status_code, stored.name) == (302, "July")
+    words = {"list": "There is no list 'gone', or it is archived.", "sender": "is archived and"}
+    for one in archived:
+        field = "list_key" if one == "list" else one
+        assert f'<li data-field="id_{field}">' in part
+        assert f'<span class="error" id="id_{field}_error">' in page
+        assert words[one] in page
+        assert words[one] in part
+        assert words[one] in checks
+        assert words[one] not in after
+    assert "It was not launched: The " in refused
+    assert mended.status_code == 302
+    campaign = Campaign.objects.select_related("sender").get(pk=draft)
+    assert (campaign.name, campaign.list_key) == ("August", "")
+    assert campaign.sender.address == others["sender"]
+    assert launch(anna, draft).status_code == 302
+
+
+@pytest.mark.parametrize("kind", ["at", "local_time"])
+def test_a_draft_whose_time_is_long_past_is_saved_and_then_sent_now(
+    anna: Person, draft: int, kind: str
+) -> None:
+    press.people(anna.workspace_id, 1)
+    moment = "2025-01-01T09:00:00" + ("Z" if kind == "at" else "")
+    Campaign.objects.filter(pk=draft).update(timing={kind: moment})
+    field = {"at": "at", "local_time": "local_at"}[kind]
+    shown = {"when": field.removesuffix("_at"), field: "2025-01-01T09:00"}
+
+    renamed = save(anna, draft, name="June", **shown)
+    page = read_text(anna.get(f"campaigns/{draft}/edit/"))
+    refused = launch(anna, draft)
+    mended = save(anna, draft, name="July", when="now", subject="Read this")
+
+    assert renamed.status_code == 302
+    assert f'id="id_{field}_error">2025-01-01 is in the past.' in page
+    assert refused.status_code == 422
+    assert "2025-01-01 is in the past." in read_text(refused)
+    assert mended.status_code == 302
+    campaign = Campaign.objects.get(pk=draft)
+    assert (campaign.name, campaign.timing) == ("July", {})
+    assert campaign.content["subject"] == "Read this"
+
+
+def test_a_copy_of_a_campaign_whose_list_and_sender_were_archived_says_so(
+    anna: Person, draft: int
+) -> None:
+    archive_list(anna.workspace_id, draft)
+    archive_sender(anna.workspace_id)
+
+    answer = anna.post(f"campaigns/{draft}/duplicate/")
+
+    copied = Campaign.objects.order_by("pk").last()
+    assert copied is not None
+    assert answer.headers["Location"] == anna.url(f"campaigns/{copied.pk}/edit/")
+    page = read_text(anna.client.get(answer.headers["Location"]))
+    assert copied.list_key == "gone"
+    assert "There is no list 'gone', or it is archived." in page
+    assert "is archived and takes no new mail." in page
 
 
 def test_a_stranger_with_a_large_body_is_asked_to_sign_in_before_it_is_read(

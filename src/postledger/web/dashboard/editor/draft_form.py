@@ -221,7 +221,10 @@ class DraftForm(PageForm):
         return [Variable(name, name in optional) for name in names]
 
     def list_parts(self) -> Iterator[Part]:
-        """The parts whose fields can be read; the form has the errors of the others."""
+        """The parts whose fields can be read; the form has the errors of the others.
+
+        Which ones is decided before the first is saved: what is wrong with it skips no other.
+        """
         self.is_valid()
         parts = {
             "name": Part("name", lambda: {"name": self.cleaned_data["name"]}),
@@ -230,9 +233,11 @@ class DraftForm(PageForm):
             "sender": Part("sender", lambda: {"sender": self.cleaned_data["sender"]}),
             "when": Part("when", self._read_times),
         }
-        for name, part in parts.items():
-            if not self.errors.keys() & {name, *_READ_WITH.get(name, ())}:
-                yield part
+        return iter([part for name, part in parts.items() if not self.is_wrong(name)])
+
+    def is_wrong(self, first: str) -> bool:
+        """Whether a field of a part has an error; `first` is the first of its fields."""
+        return bool(self.errors.keys() & {first, *_READ_WITH.get(first, ())})
 
     def _read_audience(self) -> Mapping[str, Any]:
         list_key = self.cleaned_data["list_key"] or None
