@@ -15,6 +15,7 @@ from postledger.accounts import constraints, trail
 from postledger.content import models
 from postledger.content.rendering import checks
 from postledger.content.slices import Slice, SliceFields
+from postledger.lib import moments
 from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
 from postledger.lib.sentences import say
 
@@ -199,12 +200,23 @@ def _storing(fields: SliceFields) -> Iterator[None]:
         )
     )
     with constraints.refusing(
-        content_slice_scope=scope, content_slice_window=window, content_slice_headline=headline
+        content_slice_scope=scope,
+        content_slice_window=window,
+        content_slice_headline=headline,
+        content_slice_years=years,
     ):
         yield
 
 
 def _unknown(key: str) -> ArticleUnknownError:
+    years = InvalidSliceError(
+        say(
+            "The slice was not stored: published_from and published_until take years from %(first)s"
+            " to %(last)s. Correct them, or leave them out.",
+            first=str(moments.FIRST_YEAR),
+            last=str(moments.LAST_YEAR),
+        )
+    )
     return ArticleUnknownError(say("Article “%(key)s” not found in this workspace.", key=key[:64]))
 
 

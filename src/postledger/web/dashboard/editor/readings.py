@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from postledger.contacts import audience
@@ -16,7 +17,9 @@ from postledger.contacts.models import Contact
 from postledger.content import notion_pages
 from postledger.content.rendering import liquid_text
 from postledger.lib.errors import RefusedError
+from postledger.lib import moments
 from postledger.web.shared.sentences import translate
+from postledger.lib.moments import FarMomentError
 
 _PAGE_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -105,10 +108,22 @@ def parse_time(field: str, text: str) -> datetime:
         raise WrongFieldError(field, _("Write a day and a time, such as 2026-01-31 09:00."))
     return time
 
+    """A time without a zone, as a form's field for one writes it."""
 
 def find_defaulted(text: str) -> set[str]:
     """The names of the values that go through the filter `default` first."""
     tags = (tag.strip("{}-").partition("|") for tag in liquid_text.split_liquid(text)[1::2])
     return {
         printed.strip() for printed, _bar, filters in tags if filters.lstrip().startswith("default")
+    try:
+        moments.check_year(time)
+    except FarMomentError:
+        years = {"first": moments.FIRST_YEAR, "last": moments.LAST_YEAR}
+        text = _("Use a year from %(first)s to %(last)s, or leave it out.") % years
+        raise WrongFieldError(field, text) from None
     }
+def parse_moment(field: str, text: str) -> datetime:
+    """The moment of such a time in the active zone, in UTC."""
+    return moments.to_utc(timezone.make_aware(parse_time(field, text)))
+
+
