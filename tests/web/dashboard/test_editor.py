@@ -16,8 +16,8 @@ from django.template.loader import render_to_string
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from postledger.accounts import senders, workspaces
-from postledger.accounts.models import Sender
+from postledger.accounts import senders, working_hours, workspaces
+from postledger.accounts.models import Sender, Workspace
 from postledger.accounts.people.roles import Role
 from postledger.accounts.queries import NOBODY
 from postledger.campaigns import drafts, launching
@@ -28,6 +28,7 @@ from postledger.contacts.models import Contact
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.reasons import Reason
 from postledger.web.dashboard.access import find_visitor
+from postledger.mailing.send_times import SendTime
 from postledger.web.dashboard.editor import choices, preflight, saving
 from postledger.web.dashboard.editor.draft_form import DraftForm, Part
 from postledger.web.dashboard.pages.campaigns import editor_checks
@@ -807,3 +808,52 @@ def test_a_stranger_with_a_large_body_is_asked_to_sign_in_before_it_is_read(
 
     assert answer.status_code == 302
     assert answer.headers["Location"].startswith("/account/login/")
+def read_shown(person: Person, draft: int) -> dict[str, Any]:
+    """The fields of time and hours as the page shows them, and a browser sends them."""
+    page = person.read(f"campaigns/{draft}/edit/")
+    shown: dict[str, Any] = {
+        name: re.search(rf'name="{name}" value="([^"]*)"', page)[1]  # type: ignore[index]  # it is there
+        for name in ("at", "local_at", "opens", "closes")
+    }
+    [when] = re.findall(r'name="when" value="(\w+)" checked', page)
+    days = re.findall(r'name="weekdays" value="(\w+)"[^>]* checked', page)
+    return {**shown, "when": when, "weekdays": days, "has_window": "on"}
+
+
+@pytest.mark.parametrize(
+    "timing",
+    [
+        SendTime(at=datetime(2027, 10, 31, 1, 30, tzinfo=UTC)),  # the second 02:30 of its night
+        SendTime(at=datetime(2027, 5, 5, 9, 0, 45, tzinfo=UTC)),
+        SendTime(local_time=datetime(2027, 5, 5, 9, 0, 45)),  # noqa: DTZ001  of each reader
+    ],
+)
+def test_a_save_changes_no_time_and_no_hours_that_nobody_touched(
+    anna: Person, draft: int, timing: SendTime
+) -> None:
+    Workspace.objects.filter(pk=anna.workspace_id).update(time_zone="Europe/Berlin")
+    hours = working_hours.parse_hours(["09:00-12:30", "13:30-18:00"], days="mon-fri")
+    change = {"timing": timing, "delivery_window": hours}
+    drafts.change_campaign(anna.workspace_id, draft, change, actor="alice", now=datetime.now(UTC))
+    before = Campaign.objects.get(pk=draft)
+    shown = read_shown(anna, draft)
+
+    saved = save(anna, draft, name="June", **shown)
+    after = Campaign.objects.get(pk=draft)
+
+    assert saved.status_code == 302
+    assert "09:00-12:30, 13:30-18:00" in anna.read(f"campaigns/{draft}/edit/")
+    assert after.name == "June"
+    assert (after.timing, after.delivery_window) == (before.timing, before.delivery_window)
+    save(anna, draft, **{**shown, "weekdays": ["mon"]})
+    other_days = drafts.find_campaign(anna.workspace_id, draft).delivery_window
+    save(anna, draft, **{**shown, "closes": "15:00"})
+    other_hours = drafts.find_campaign(anna.workspace_id, draft).delivery_window
+    assert other_days == working_hours.parse_hours(["09:00-12:30", "13:30-18:00"], days="mon")
+    assert other_hours == working_hours.parse_hours(["09:00-15:00"], days="mon-fri")
+    save(anna, draft, **{**shown, "at": "2027-03-01T10:00", "local_at": "2027-03-01T10:00"})
+    moved = drafts.find_campaign(anna.workspace_id, draft).timing
+    assert moved.at == (timing.at and datetime(2027, 3, 1, 9, tzinfo=UTC))
+    assert moved.local_time == (timing.local_time and datetime(2027, 3, 1, 10))  # noqa: DTZ001  of each
+
+

@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
-from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from postledger.content.slices import Slice, SliceFields
@@ -84,6 +83,7 @@ class SliceForm(PageForm):
 
     def __init__(self, piece: Slice | None, posted: QueryDict | None = None) -> None:
         super().__init__(posted, initial=_list_first_values(piece))
+        self.piece = piece
 
     def read_fields(self) -> SliceFields | None:
         """None, with errors beside what is wrong."""
@@ -108,9 +108,13 @@ class SliceForm(PageForm):
         )
 
     def _read_moment(self, name: str) -> datetime | None:
+        """What is stored if its text is unchanged: a field shows less, as no seconds."""
         text = self.cleaned_data[name]
+        if self.piece is not None and text == self.initial[name]:
+            stored: datetime | None = getattr(self.piece, name)
+            return stored
         try:
-            return timezone.make_aware(readings.parse_time(name, text)) if text else None
+            return readings.parse_moment(name, text) if text else None
         except WrongFieldError as error:
             self.add_error(name, str(error))
             return None

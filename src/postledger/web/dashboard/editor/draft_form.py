@@ -1,12 +1,11 @@
 """The editor's form: a draft as a person writes it, and the parts of a campaign that it means."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django import forms
 from django.http import QueryDict
-from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -307,17 +306,22 @@ class DraftForm(PageForm):
         return [Variable(name, shown.get(name, False) or name in defaulted) for name in names]
 
     def _read_times(self) -> Mapping[str, Any]:
-        given = self.cleaned_data
-        timing = SendTime()
-        if given["when"] == "at":
-            local = readings.parse_time("at", given["at"])
-            timing = SendTime(at=timezone.make_aware(local))
-        elif given["when"] == "local":
-            timing = SendTime(local_time=readings.parse_time("local_at", given["local_at"]))
-        return {"timing": timing, "delivery_window": self._read_window()}
+        return {"timing": self._read_timing(), "delivery_window": self._read_window()}
+
+    def _read_timing(self) -> SendTime:
+        """What is stored if its fields are untouched: they show no seconds, and no second 02:30."""
+        given, when = self.cleaned_data, self.cleaned_data["when"]
+        if when == "now":
+            return SendTime()
+        field = "at" if when == "at" else "local_at"
+        if self._is_untouched("when", field):
+            return self.campaign.timing
+        if when == "at":
+            return SendTime(at=readings.parse_moment(field, given[field]))
+        return SendTime(local_time=readings.parse_time(field, given[field]))
 
     def _read_window(self) -> Hours | None:
-        given = self.cleaned_data
+        given, stored = self.cleaned_data, self.campaign.delivery_window
         if not given["has_window"]:
             return None
         readings.require("opens", given["opens"], _("Write when the hours begin."))
@@ -330,9 +334,26 @@ class DraftForm(PageForm):
 
 def _include(offered: Sequence[Choice], value: str) -> Sequence[Choice]:
     """With the value that a campaign has already, though it may not be offered any more."""
+        if stored is not None and self._is_untouched("opens", "closes"):
+            # All its spans, of which the fields show the first.
+            with readings.beside("weekdays"):
+                days = working_hours.parse_days(",".join(given["weekdays"]))
+            return replace(stored, weekdays=days)
     if not value or any(value == key for key, _label in offered):
         return offered
     return [*offered, (value, value)]
+
+    def _is_untouched(self, *names: str) -> bool:
+        """Whether fields have what they show of the stored campaign."""
+        return all(self.cleaned_data[name] == self.initial[name] for name in names)
+
+    @property
+    def spans(self) -> str:
+        """The hours in words if there are more of them than the fields show."""
+        window = self.campaign.delivery_window
+        if window is None or len(window.spans) == 1:
+            return ""
+        return ", ".join(f"{opens:%H:%M}-{closes:%H:%M}" for opens, closes in window.spans)
 
 
 def _list_variables(content: ContentSource) -> Iterator[Variable]:
