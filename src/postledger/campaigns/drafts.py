@@ -1,5 +1,6 @@
 """Campaigns before their launch: created, changed, found and listed."""
 
+import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -36,6 +37,7 @@ MAX_NAME = constraints.LONGEST_NAME
 PAGE = 100
 
 _LONGEST_START = 60  # of a tag that is made from a name
+_TRIES = 3  # to number such a tag; then it ends at random
 _CHANGED = say("The campaign was changed by somebody else meanwhile. Look at it, and try again.")
 
 
@@ -327,23 +329,26 @@ def create_with_free_tag(workspace_id: int, draft: Draft, *, actor: str, now: da
 
 
 def _insert_with_free_tag(workspace_id: int, columns: Mapping[str, Any], *, actor: str) -> int:
-    def insert() -> int:
+    for _attempt in range(_TRIES):
         tag = _choose_tag(workspace_id, columns["name"])
-        return _insert(workspace_id, {**columns, "tag": tag}, actor=actor).pk
-
-    try:
-        return insert()
-    except CampaignExistsError:  # a concurrent request took the tag
-        return insert()
+        with suppress(CampaignExistsError):  # a concurrent request took the tag
+            return _insert(workspace_id, {**columns, "tag": tag}, actor=actor).pk
+    tag = f"{_begin_tag(columns['name'])}-{secrets.token_hex(4)}"
+    return _insert(workspace_id, {**columns, "tag": tag}, actor=actor).pk
 
 
 def _choose_tag(workspace_id: int, name: str) -> str:
     """A free tag that resembles the name of a campaign."""
-    start = slugify(name)[:_LONGEST_START].strip("-_").replace("_", "-") or "campaign"
+    start = _begin_tag(name)
     campaigns = Campaign.objects.filter(workspace_id=workspace_id, tag__startswith=start)
     taken = set(campaigns.values_list("tag", flat=True))
     numbered = (f"{start}-{number}" for number in count(2))
     return start if start not in taken else next(tag for tag in numbered if tag not in taken)
+
+
+def _begin_tag(name: str) -> str:
+    """Names without a Latin letter all begin alike."""
+    return slugify(name)[:_LONGEST_START].strip("-_").replace("_", "-") or "campaign"
 
 
 def copy_campaign(

@@ -81,6 +81,13 @@ def update(workspace_id: int, *, key: str, title: str, actor: str) -> None:
         _note(workspace_id, actor, "article.updated", f"article {key}", title=title)
 
 
+def lock(workspace_id: int, *, key: str) -> None:
+    """Keeps an article from being deleted until the caller's transaction ends."""
+    own = models.Article.objects.filter(workspace_id=workspace_id, key=key)
+    if own.select_for_update(no_key=True).first() is None:
+        raise _unknown(key)
+
+
 def delete(workspace_id: int, *, key: str, actor: str) -> None:
     """Deletes an article with all its slices; letters that were made of it stay."""
     with transaction.atomic():
@@ -199,6 +206,14 @@ def _storing(fields: SliceFields) -> Iterator[None]:
             " is_headline."
         )
     )
+    years = InvalidSliceError(
+        say(
+            "The slice was not stored: published_from and published_until take years from %(first)s"
+            " to %(last)s. Correct them, or leave them out.",
+            first=str(moments.FIRST_YEAR),
+            last=str(moments.LAST_YEAR),
+        )
+    )
     with constraints.refusing(
         content_slice_scope=scope,
         content_slice_window=window,
@@ -209,14 +224,6 @@ def _storing(fields: SliceFields) -> Iterator[None]:
 
 
 def _unknown(key: str) -> ArticleUnknownError:
-    years = InvalidSliceError(
-        say(
-            "The slice was not stored: published_from and published_until take years from %(first)s"
-            " to %(last)s. Correct them, or leave them out.",
-            first=str(moments.FIRST_YEAR),
-            last=str(moments.LAST_YEAR),
-        )
-    )
     return ArticleUnknownError(say("Article “%(key)s” not found in this workspace.", key=key[:64]))
 
 

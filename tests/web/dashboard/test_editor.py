@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any, override
@@ -20,17 +20,19 @@ from postledger.accounts import senders, working_hours, workspaces
 from postledger.accounts.models import Sender, Workspace
 from postledger.accounts.people.roles import Role
 from postledger.accounts.queries import NOBODY
-from postledger.campaigns import drafts, launching
+from postledger.campaigns import article_deletion, drafts, launching
 from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.recipients import RecipientCounts
 from postledger.contacts import lists
 from postledger.contacts.models import Contact
+from postledger.content import articles
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.reasons import Reason
-from postledger.web.dashboard.access import find_visitor
 from postledger.mailing.send_times import SendTime
-from postledger.web.dashboard.editor import choices, preflight, saving
+from postledger.web.dashboard.access import find_visitor
+from postledger.web.dashboard.editor import choices, preflight, readings, saving
 from postledger.web.dashboard.editor.draft_form import DraftForm, Part
+from postledger.web.dashboard.editor.readings import ReaderUnknownError
 from postledger.web.dashboard.pages.campaigns import editor_checks
 from tests.campaigns import press
 from tests.races import collide
@@ -686,6 +688,40 @@ def test_a_draft_that_is_launched_while_it_is_saved_stays_as_it_was_launched(
     assert Campaign.objects.get(pk=draft).content["subject"] == "News for {{ name }}"
 
 
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_of_a_draft_and_the_deletion_of_its_article_at_once_the_later_is_refused(
+    anna: Person, draft: int
+) -> None:
+    for key in ("kept", "gone"):
+        articles.create(anna.workspace_id, key=key, title=key, actor="alice")
+
+    def delete(key: str) -> Sequence[Campaign]:
+        return article_deletion.delete_article(anna.workspace_id, key=key, actor="boris")
+
+    with collide.uncommitted(lambda: delete("gone")):
+        late_save = collide.start(lambda: save(anna, draft, kind="article", article="gone"))
+        late_save.must_wait()
+    refused = late_save.answer()
+    with collide.uncommitted(lambda: save(anna, draft, kind="article", article="kept", text="")):
+        late_deletion = collide.start(lambda: delete("kept"))
+        late_deletion.must_wait()
+
+    assert refused.status_code == 422
+    assert "Article “gone” not found in this workspace." in read_text(refused)
+    assert [one.pk for one in late_deletion.answer()] == [draft]
+    assert [one.key for one in articles.list_articles(anna.workspace_id)] == ["kept"]
+
+
+def test_a_search_for_a_reader_that_takes_too_long_says_so(anna: Person) -> None:
+    press.people(anna.workspace_id, 20_000)
+
+    with pytest.raises(ReaderUnknownError, match="took too long"):
+        readings.find_contact_id(
+            anna.workspace_id, "nobody has this", patience=timedelta(milliseconds=1)
+        )
+
+
 def test_a_copy_of_a_launched_campaign_is_a_draft_of_its_own(anna: Person, draft: int) -> None:
     save(anna, draft, when="at", at="2027-01-31T09:00", value=["pro"], field=["attributes.plan"])
     launch(anna, draft)
@@ -781,33 +817,6 @@ def test_a_draft_whose_time_is_long_past_is_saved_and_then_sent_now(
     assert campaign.content["subject"] == "Read this"
 
 
-def test_a_copy_of_a_campaign_whose_list_and_sender_were_archived_says_so(
-    anna: Person, draft: int
-) -> None:
-    archive_list(anna.workspace_id, draft)
-    archive_sender(anna.workspace_id)
-
-    answer = anna.post(f"campaigns/{draft}/duplicate/")
-
-    copied = Campaign.objects.order_by("pk").last()
-    assert copied is not None
-    assert answer.headers["Location"] == anna.url(f"campaigns/{copied.pk}/edit/")
-    page = read_text(anna.client.get(answer.headers["Location"]))
-    assert copied.list_key == "gone"
-    assert "There is no list 'gone', or it is archived." in page
-    assert "is archived and takes no new mail." in page
-
-
-def test_a_stranger_with_a_large_body_is_asked_to_sign_in_before_it_is_read(
-    anna: Person, draft: int
-) -> None:
-    url = anna.url(f"campaigns/{draft}/edit/")
-    body = json.dumps("a" * 100_000)
-
-    answer = Client().post(url, body, content_type="application/x-www-form-urlencoded")
-
-    assert answer.status_code == 302
-    assert answer.headers["Location"].startswith("/account/login/")
 def read_shown(person: Person, draft: int) -> dict[str, Any]:
     """The fields of time and hours as the page shows them, and a browser sends them."""
     page = person.read(f"campaigns/{draft}/edit/")
@@ -857,3 +866,30 @@ def test_a_save_changes_no_time_and_no_hours_that_nobody_touched(
     assert moved.local_time == (timing.local_time and datetime(2027, 3, 1, 10))  # noqa: DTZ001  of each
 
 
+def test_a_copy_of_a_campaign_whose_list_and_sender_were_archived_says_so(
+    anna: Person, draft: int
+) -> None:
+    archive_list(anna.workspace_id, draft)
+    archive_sender(anna.workspace_id)
+
+    answer = anna.post(f"campaigns/{draft}/duplicate/")
+
+    copied = Campaign.objects.order_by("pk").last()
+    assert copied is not None
+    assert answer.headers["Location"] == anna.url(f"campaigns/{copied.pk}/edit/")
+    page = read_text(anna.client.get(answer.headers["Location"]))
+    assert copied.list_key == "gone"
+    assert "There is no list 'gone', or it is archived." in page
+    assert "is archived and takes no new mail." in page
+
+
+def test_a_stranger_with_a_large_body_is_asked_to_sign_in_before_it_is_read(
+    anna: Person, draft: int
+) -> None:
+    url = anna.url(f"campaigns/{draft}/edit/")
+    body = json.dumps("a" * 100_000)
+
+    answer = Client().post(url, body, content_type="application/x-www-form-urlencoded")
+
+    assert answer.status_code == 302
+    assert answer.headers["Location"].startswith("/account/login/")

@@ -14,7 +14,7 @@ from postledger.accounts import constraints, working_hours
 from postledger.accounts.working_hours import WEEKDAYS, Hours
 from postledger.campaigns.drafts import CampaignFacts
 from postledger.contacts import segments
-from postledger.content import locales, previews
+from postledger.content import articles, locales, previews
 from postledger.content.rendering.source import Format, Source
 from postledger.lib import values
 from postledger.lib.errors import RefusedError
@@ -82,7 +82,7 @@ class Part:
     """Fields that are saved together, or together are not."""
 
     field: str  # beside which a refusal is shown
-    read_changes: Callable[[], Mapping[str, Any]]
+    read_changes: Callable[[], Mapping[str, Any]]  # in the transaction that saves them
 
 
 class DraftForm(PageForm):
@@ -267,11 +267,18 @@ class DraftForm(PageForm):
                 return {"content": TemplateSource(given["template"], given["version"])}
             case "article":
                 readings.require("article", given["article"], _("Choose an article."))
-                return {"content": ArticleSource(given["article"])}
+                return {"content": self._read_article(given["article"])}
             case "page":
                 return {"content": PageSource(readings.parse_page(given["page"]))}
             case _:
                 return {"content": self._read_inline(Format(kind))}
+
+    def _read_article(self, key: str) -> ArticleSource:
+        content = ArticleSource(key)
+        if content != self.campaign.content:
+            with readings.beside("article"):  # it may be deleted in this moment
+                articles.lock(self.workspace_id, key=key)
+        return content
 
     def _read_inline(self, format_: Format) -> InlineSource:
         given = self.cleaned_data
@@ -327,21 +334,14 @@ class DraftForm(PageForm):
         readings.require("opens", given["opens"], _("Write when the hours begin."))
         readings.require("closes", given["closes"], _("Write when the hours end."))
         readings.require("weekdays", given["weekdays"], _("Choose at least one day."))
-        with readings.beside("opens"):
-            span = f"{given['opens'][:5]}-{given['closes'][:5]}"
-            return working_hours.parse_hours([span], days=",".join(given["weekdays"]))
-
-
-def _include(offered: Sequence[Choice], value: str) -> Sequence[Choice]:
-    """With the value that a campaign has already, though it may not be offered any more."""
         if stored is not None and self._is_untouched("opens", "closes"):
             # All its spans, of which the fields show the first.
             with readings.beside("weekdays"):
                 days = working_hours.parse_days(",".join(given["weekdays"]))
             return replace(stored, weekdays=days)
-    if not value or any(value == key for key, _label in offered):
-        return offered
-    return [*offered, (value, value)]
+        with readings.beside("opens"):
+            span = f"{given['opens'][:5]}-{given['closes'][:5]}"
+            return working_hours.parse_hours([span], days=",".join(given["weekdays"]))
 
     def _is_untouched(self, *names: str) -> bool:
         """Whether fields have what they show of the stored campaign."""
@@ -354,6 +354,13 @@ def _include(offered: Sequence[Choice], value: str) -> Sequence[Choice]:
         if window is None or len(window.spans) == 1:
             return ""
         return ", ".join(f"{opens:%H:%M}-{closes:%H:%M}" for opens, closes in window.spans)
+
+
+def _include(offered: Sequence[Choice], value: str) -> Sequence[Choice]:
+    """With the value that a campaign has already, though it may not be offered any more."""
+    if not value or any(value == key for key, _label in offered):
+        return offered
+    return [*offered, (value, value)]
 
 
 def _list_variables(content: ContentSource) -> Iterator[Variable]:

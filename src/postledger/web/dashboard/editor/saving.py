@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from postledger.accounts.constraints import InvalidNameError
@@ -82,15 +83,16 @@ def save_draft(
     workspace_id, campaign, has_saved = visitor.workspace.pk, form.campaign, False
     for part in form.list_parts():
         try:
-            changed_at = drafts.change_campaign(
-                workspace_id,
-                campaign.id,
-                part.read_changes(),
-                actor=visitor.actor,
-                now=now,
-                as_of=as_of,
-                only_draft=True,
-            )
+            with transaction.atomic():  # what a part locks stays until it is saved
+                changed_at = drafts.change_campaign(
+                    workspace_id,
+                    campaign.id,
+                    part.read_changes(),
+                    actor=visitor.actor,
+                    now=now,
+                    as_of=as_of,
+                    only_draft=True,
+                )
         except CampaignChangedError:
             conflict = find_conflict(visitor, campaign)
             return Saved(campaign, replace(conflict, is_after_part=has_saved))
