@@ -35,7 +35,7 @@ ATTACKS: Mapping[str, Attack] = {
     "accounts.keys: _TOKEN": Attack("a", "pl_live_aaaaaaaa."),
     "accounts.working_hours: _SPAN": Attack("09:00-"),
     "accounts.workspaces: _PAGE_URL": Attack("a/", "https://a"),
-    "campaigns.drafts: _TAG": Attack("a-"),
+    "campaigns.draft_checks: _TAG": Attack("a-"),
     "campaigns.test_sends: _SEPARATOR": Attack(", ;", end="a"),
     "cli.arguments: _DURATION": Attack("0"),
     "cli.drill.reading: address": Attack("a", names={"domain": "example.com"}),

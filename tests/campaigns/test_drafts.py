@@ -124,3 +124,18 @@ def test_two_campaigns_of_one_name_at_once_get_a_tag_each(settings: Settings) ->
     second.answer()
 
     assert set(Campaign.objects.values_list("tag", flat=True)) == {"news", "news-2"}
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_however_many_campaigns_are_created_at_once_each_gets_a_tag(settings: Settings) -> None:
+    acme = press.set_up_workspace(settings)
+
+    def create() -> int:
+        draft = Draft("", "Зима", press.WORDS)
+        return drafts.create_with_free_tag(acme, draft, actor="alice", now=press.NOW)
+
+    created = collide.together([create] * 8)
+
+    assert len(set(created)) == 8
+    assert set(Campaign.objects.values_list("name", flat=True)) == {"Зима"}

@@ -321,3 +321,12 @@ def test_a_letter_is_kept_once_and_never_changed(acme: int, globex: int) -> None
 def test_a_letters_digest_has_32_bytes(acme: int, size: int) -> None:
     with pytest.raises(IntegrityError, match="content_letter_digest"):
         letter(acme, b"d" * size)
+
+
+@pytest.mark.parametrize("year", [1, 1968, 9002, 9999])
+def test_no_service_stores_a_year_that_cannot_be_shown_everywhere(acme: int, year: int) -> None:
+    make(acme)
+    far = SliceFields(title="A", published_from=datetime(year, 12, 31, tzinfo=UTC))
+
+    with pytest.raises(InvalidSliceError, match="take years from 1970 to 9000"):
+        add(acme, far)

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 from email.utils import parseaddr
 from html import unescape
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from postledger.accounts.working_hours import WEEKDAYS
 from postledger.campaigns.models import Campaign, Run
 from postledger.contacts import lists
 from postledger.content import articles, templates
@@ -44,21 +46,27 @@ CONDITIONS: tuple[Mapping[str, list[str]], ...] = (
     {"field": ["attributes.plan", "list:news"], "op": ["is", "on"], "value": ["free", ""]},
     {"field": ["locale"], "op": ["not_in"], "value": ["ru, pt"]},
 )
+# All of them are due at once: the mails are waited for.
+_ALWAYS = {"has_window": "on", "opens": "00:00", "closes": "00:00", "weekdays": list(WEEKDAYS)}
+_PAST = {"when": "local", "local_at": f"{datetime.now(UTC) - timedelta(days=2):%Y-%m-%dT%H:%M}"}
+TIMES: tuple[Mapping[str, Any], ...] = ({"when": "now"}, _PAST, {"when": "now", **_ALWAYS})
 _PEOPLE = """
 INSERT INTO contacts_contact
-    (workspace_id, address, name, state, is_unconfirmed, locale, ocd_ids, attributes)
+    (workspace_id, address, name, state, is_unconfirmed, locale, ocd_ids, attributes, time_zone)
 SELECT %s, 'r' || n || '@example.com', 'Reader <' || n || '>',
        CASE WHEN n %% 7 = 0 THEN 'unsubscribed' ELSE 'active' END,
        n %% 13 = 0, (ARRAY['en', 'pt', 'ru', NULL])[1 + n %% 4],
        CASE WHEN n %% 3 = 0 THEN ARRAY['ocd-division/country:us/state:oh'] ELSE '{}' END,
        jsonb_strip_nulls(jsonb_build_object(
            'plan', (ARRAY['free', 'pro'])[1 + n %% 2],
-           'city', CASE WHEN n %% 10 > 0 THEN 'Porto & ' || n END))
+           'city', CASE WHEN n %% 10 > 0 THEN 'Porto & ' || n END)),
+       (ARRAY['Asia/Tokyo', 'Pacific/Pago_Pago', NULL])[1 + n %% 3]
 FROM generate_series(1, 40) AS n
 """
 _SUBSCRIPTIONS = """
-INSERT INTO contacts_subscription (contact_id, list_id, state)
-SELECT contact.id, list.id, (ARRAY['active', 'active', 'pending', 'paused'])[1 + n %% 4]
+INSERT INTO contacts_subscription (contact_id, list_id, state, snooze_until)
+SELECT contact.id, list.id, (ARRAY['active', 'active', 'pending', 'paused'])[1 + n %% 4],
+       CASE n %% 6 WHEN 0 THEN now() - interval '1 day' WHEN 1 THEN now() + interval '1 day' END
 FROM generate_series(1, 40) AS n
 JOIN contacts_contact AS contact ON contact.address = 'r' || n || '@example.com'
 JOIN contacts_list AS list ON list.workspace_id = contact.workspace_id
@@ -139,7 +147,7 @@ def promise(anna: Person, number: int, random: Random) -> Promise:
         "match": "all",
         **random.choice(CONDITIONS),
         "sender": "news@acme.example",
-        "when": "now",
+        **random.choice(TIMES),
         **write_content(anna.workspace_id, number, kind),
     }
     saved = anna.client.post(anna.url(f"{path}/"), written)

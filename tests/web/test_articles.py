@@ -121,6 +121,18 @@ def test_a_slice_is_written_anew_as_a_whole(news: Caller) -> None:
     assert news.get("/v1/articles/news/slices").body == {"slices": [changed.body]}
 
 
+@pytest.mark.parametrize("name", ["published_from", "published_until"])
+@pytest.mark.parametrize(
+    "far", ["9999-12-31T23:59:59Z", "9001-01-01T00:00:00Z", "1969-12-31T23:59:59Z"]
+)
+def test_a_slice_takes_no_year_that_nobody_means(news: Caller, name: str, far: str) -> None:
+    refused = news.post("/v1/articles/news/slices", {**EMPTY, "title": "A", name: far})
+
+    assert refused.status == 422
+    assert f"{name}: Use a year from 1970 to 9000, or leave it out." in refused.body["detail"]
+    assert news.get("/v1/articles/news/slices").body == {"slices": []}
+
+
 def test_a_slice_is_deleted(news: Caller) -> None:
     kept, gone = add(news), add(news)
 

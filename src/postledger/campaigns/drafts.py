@@ -1,9 +1,10 @@
 """Campaigns before their launch: created, changed, found and listed."""
 
-import re
+import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from dataclasses import fields as dataclass_fields
 from datetime import datetime
 from itertools import count
 from typing import Any
@@ -16,40 +17,31 @@ from django.utils.text import slugify
 from postledger.accounts import constraints, trail, working_hours
 from postledger.accounts import queries as accounts
 from postledger.accounts.working_hours import Hours
-from postledger.campaigns import launching
+from postledger.campaigns import draft_checks, launching
 from postledger.campaigns.launching import (
     AlreadyLaunchedError,
     CampaignChangedError,
     CampaignUnknownError,
 )
 from postledger.campaigns.models import Campaign, Run
-from postledger.contacts import lists
-from postledger.contacts.filters import expressions, parsing
-from postledger.content.rendering import checks
 from postledger.deliveries import queries
-from postledger.lib import values
 from postledger.lib.errors import ConflictError, RefusedError
 from postledger.lib.ids import LAST_ID
 from postledger.lib.sentences import say
 from postledger.mailing import content_source, send_times
-from postledger.mailing.content_source import ContentSource, InlineSource
+from postledger.mailing.content_source import ContentSource
 from postledger.mailing.send_times import SendTime
 
-TAG = "[a-z0-9-]{1,200}"
 MAX_NAME = constraints.LONGEST_NAME
 PAGE = 100
 
-_TAG = re.compile(TAG)
 _LONGEST_START = 60  # of a tag that is made from a name
+_TRIES = 3  # to number such a tag; then it ends at random
 _CHANGED = say("The campaign was changed by somebody else meanwhile. Look at it, and try again.")
 
 
 class CampaignExistsError(ConflictError):
     code = "campaign_exists"
-
-
-class InvalidTagError(RefusedError):
-    code = "invalid_campaign_tag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +126,24 @@ def change_campaign(  # noqa: PLR0913  the parts of a change, each by its name
                     tag=before.tag,
                 )
             )
-        _update(workspace_id, campaign_id, _columns(workspace_id, after, now), actor=actor)
+        _store_changes(workspace_id, before, after, actor=actor, now=now)
         return Campaign.objects.values_list("updated_at", flat=True).get(pk=campaign_id)
+
+
+def _store_changes(
+    workspace_id: int, before: CampaignFacts, after: CampaignFacts, *, actor: str, now: datetime
+) -> None:
+    """Checks what differs and nothing else: what is wrong meanwhile must not keep it from mending.
+
+    The launch checks all.
+    """
+    old, new = _name_parts(before), _name_parts(after)
+    changed = {name: part for name, part in new.items() if part != old[name]}
+    draft_checks.check_parts(workspace_id, changed, now=now)
+    columns = _stored(after)
+    if "sender" in changed:
+        columns["sender_id"] = accounts.select_sender(workspace_id, address=after.sender).pk
+    _update(workspace_id, before.id, columns, actor=actor)
 
 
 def _update(workspace_id: int, campaign_id: int, columns: Mapping[str, Any], *, actor: str) -> None:
@@ -193,7 +201,7 @@ def put_campaign(
     If the run exists, the row stays as it is, and the draft itself is returned as a campaign: a
     later run may have changed the row, and what the draft names may be gone.
     """
-    _check_tag(draft.tag)
+    draft_checks.check_parts(workspace_id, {"tag": draft.tag}, now=now)
     repeated = _find_repeated(workspace_id, draft, launch_id)
     if repeated is not None:
         return repeated
@@ -242,37 +250,26 @@ def _lock_or_insert(workspace_id: int, columns: Mapping[str, Any], actor: str) -
 
 def _columns(workspace_id: int, draft: Draft, now: datetime) -> dict[str, Any]:
     """The columns of a draft; refuses a draft that could not be launched."""
-    _check_tag(draft.tag)
-    constraints.check_name("a campaign", draft.name)
-    send_times.check(draft.timing, now=now)
-    if isinstance(draft.content, InlineSource):
-        for field in ("subject", "preheader", "body", "text"):
-            checks.refuse_unstorable(field, getattr(draft.content, field))
-    if draft.list_key is not None:
-        if not values.is_storable(draft.list_key):
-            raise lists.unknown_list_error(draft.list_key)
-        lists.get_active_id(workspace_id, draft.list_key)
-    audience = parsing.parse(dict(draft.audience or {}), now=now)
-    lists.get_ids(workspace_id, expressions.list_keys(audience))
+    draft_checks.check_parts(workspace_id, _name_parts(draft), now=now)
     sender = accounts.select_sender(workspace_id, address=draft.sender)
     return {**_stored(draft), "sender_id": sender.id}
+
+
+def list_flaws(
+    workspace_id: int, campaign: CampaignFacts, *, now: datetime
+) -> Mapping[str, RefusedError]:
+    """What became wrong with a stored campaign and would refuse its launch, by part."""
+    return draft_checks.list_flaws(workspace_id, _name_parts(campaign), now=now)
+
+
+def _name_parts(draft: Draft) -> dict[str, Any]:
+    return {part.name: getattr(draft, part.name) for part in dataclass_fields(Draft)}
 
 
 def _tag_taken(tag: str) -> CampaignExistsError:
     return CampaignExistsError(
         say("This workspace has a campaign '%(tag)s': choose another tag.", tag=tag)
     )
-
-
-def _check_tag(tag: str) -> None:
-    if not _TAG.fullmatch(tag):
-        raise InvalidTagError(
-            say(
-                "'%(tag)s' cannot be the tag of a campaign: use up to 200 lowercase letters,"
-                " digits and hyphens.",
-                tag=tag[:64],
-            )
-        )
 
 
 def _stored(draft: Draft) -> dict[str, Any]:
@@ -325,41 +322,47 @@ def _facts(campaign: Campaign) -> CampaignFacts:
 
 def create_with_free_tag(workspace_id: int, draft: Draft, *, actor: str, now: datetime) -> int:
     """Creates a campaign under a free tag that resembles its name, in place of the draft's."""
+    tagged = replace(draft, tag=_choose_tag(workspace_id, draft.name))
+    columns = _columns(workspace_id, tagged, now)
+    return _insert_with_free_tag(workspace_id, columns, actor=actor)
 
-    def create() -> int:
-        tagged = replace(draft, tag=_choose_tag(workspace_id, draft.name))
-        return create_campaign(workspace_id, tagged, actor=actor, now=now)
 
-    try:
-        return create()
-    except CampaignExistsError:  # a concurrent request took the tag
-        return create()
+def _insert_with_free_tag(workspace_id: int, columns: Mapping[str, Any], *, actor: str) -> int:
+    for _attempt in range(_TRIES):
+        tag = _choose_tag(workspace_id, columns["name"])
+        with suppress(CampaignExistsError):  # a concurrent request took the tag
+            return _insert(workspace_id, {**columns, "tag": tag}, actor=actor).pk
+    tag = f"{_begin_tag(columns['name'])}-{secrets.token_hex(4)}"
+    return _insert(workspace_id, {**columns, "tag": tag}, actor=actor).pk
 
 
 def _choose_tag(workspace_id: int, name: str) -> str:
     """A free tag that resembles the name of a campaign."""
-    start = slugify(name)[:_LONGEST_START].strip("-_").replace("_", "-") or "campaign"
+    start = _begin_tag(name)
     campaigns = Campaign.objects.filter(workspace_id=workspace_id, tag__startswith=start)
     taken = set(campaigns.values_list("tag", flat=True))
     numbered = (f"{start}-{number}" for number in count(2))
     return start if start not in taken else next(tag for tag in numbered if tag not in taken)
 
 
+def _begin_tag(name: str) -> str:
+    """Names without a Latin letter all begin alike."""
+    return slugify(name)[:_LONGEST_START].strip("-_").replace("_", "-") or "campaign"
+
+
 def copy_campaign(
     workspace_id: int, campaign_id: int, *, name: str, actor: str, now: datetime
 ) -> int:
-    """Creates a draft with the audience and content of a campaign, to be sent at once."""
+    """Creates a draft with the audience and content of a campaign, to be sent at once.
+
+    Its list or its sender may be archived: the draft has them too, until somebody chooses others.
+    """
     original = find_campaign(workspace_id, campaign_id)
-    draft = Draft(
-        "",
-        name[:MAX_NAME].strip(),
-        original.content,
-        original.sender,
-        original.list_key,
-        original.audience,
-        delivery_window=original.delivery_window,
-    )
-    return create_with_free_tag(workspace_id, draft, actor=actor, now=now)
+    copied = replace(original, name=name[:MAX_NAME].strip(), timing=SendTime())
+    draft_checks.check_parts(workspace_id, {"name": copied.name}, now=now)
+    sender_id = accounts.find_sender(workspace_id, address=original.sender).pk
+    columns = {**_stored(copied), "sender_id": sender_id}
+    return _insert_with_free_tag(workspace_id, columns, actor=actor)
 
 
 def find_last_change(workspace_id: int, tag: str) -> tuple[str, datetime] | None:

@@ -18,9 +18,9 @@ from django.utils.module_loading import import_string
 from postledger.accounts import queries as accounts
 from postledger.accounts import trail
 from postledger.accounts.models import Sender
-from postledger.campaigns import previous_runs, run_log, test_sends
+from postledger.campaigns import previous_runs, run_log, test_sends, waves
 from postledger.campaigns.models import Campaign, Run
-from postledger.contacts import audience, lists
+from postledger.contacts import lists
 from postledger.contacts import queries as contacts
 from postledger.contacts.filters import parsing
 from postledger.contacts.filters.expressions import Op
@@ -32,7 +32,6 @@ from postledger.lib.errors import ConflictError, NotFoundError
 from postledger.lib.sentences import say
 from postledger.mailing import content_source, send_times, snapshot, stream_letters
 from postledger.mailing.snapshot import Snapshot
-from postledger.pacing.stored import read_hours
 from postledger.supabase import passes
 
 
@@ -355,13 +354,8 @@ def _split_waves(campaign: Campaign, launch: Launch) -> list[dict[str, Any]]:
     if launch.test_addresses is not None:
         return []
     send_time = send_times.from_json(campaign.timing)
-    stored_window = None if launch.is_test else campaign.delivery_window
-    default_zone = accounts.time_zone(campaign.workspace_id)
-    zones: set[str] = set()
-    if send_time.local_time is not None or stored_window is not None:
-        zones = audience.list_time_zones(campaign.workspace_id)  # reads every contact
-    window = None if stored_window is None else read_hours(stored_window, zone=default_zone)
-    waves = send_times.split_waves(
-        send_time, window=window, zones=zones, default_zone=default_zone, now=launch.now
-    )
-    return [send_times.wave_to_json(wave) for wave in waves]
+    if launch.root_id is None:  # the remaining get theirs at once if the time is past
+        send_times.check(send_time, now=launch.now)
+    window = None if launch.is_test else campaign.delivery_window
+    found = waves.split_waves(campaign.workspace_id, send_time, window, now=launch.now)
+    return [send_times.wave_to_json(wave) for wave in found]

@@ -108,7 +108,7 @@ def check_audience(
         return AudienceCheck(is_complete=True, missing_values=())
     for limit, most_time in ((_ALL, patience), (CHECKED, patience_for_some)):
         with suppress(audience.FilterTooCostlyError), audience.limited_time(most_time):
-            frozen = recipients.freeze_audience(campaign, now=now)
+            frozen = recipients.freeze_audience(workspace_id, campaign, now=now)
             people = audience.compile_chunk(workspace_id, frozen, after="", limit=limit)
             unserved = recipients.list_unserved_locales(workspace_id, campaign, now=now)
             missing = missing_values.list_missing(people, required, unserved_locales=unserved)

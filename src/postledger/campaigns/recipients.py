@@ -6,6 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from postledger.accounts import queries as accounts
+from postledger.accounts import working_hours
+from postledger.campaigns import waves
 from postledger.campaigns.drafts import CampaignFacts
 from postledger.contacts import audience
 from postledger.contacts.audience import FilterTooCostlyError, FrozenAudience
@@ -48,9 +51,9 @@ def count_recipients(
 
     A letter that cannot be rendered for some places is found at the launch only.
     """
-    chunk = _make_chunk(workspace_id, campaign, now=now)
     try:
         with audience.limited_time(patience):
+            chunk = _make_chunk(workspace_id, campaign, now=now)
             counted = chunks.count_variants(chunk)
     except FilterTooCostlyError:
         return _estimate(workspace_id, campaign, now=now)
@@ -76,8 +79,8 @@ def list_people(  # noqa: PLR0913  the parts of a query, each by its name
 
     `after` is the sort key of the last one of the previous page. Raises FilterTooCostlyError.
     """
-    chunk = _make_chunk(workspace_id, campaign, now=now, after=after)
     with audience.limited_time(patience):
+        chunk = _make_chunk(workspace_id, campaign, now=now, after=after)
         unserved: Mapping[str, str] = {}
         if not chunk.has_one_letter:
             unserved = _find_unserved(chunk, chunks.list_variants(chunk), now=now)
@@ -102,22 +105,41 @@ def list_unserved_locales(
     return list(_find_unserved(chunk, chunks.list_variants(chunk), now=now))
 
 
-def freeze_audience(campaign: CampaignFacts, *, now: datetime) -> FrozenAudience:
-    """The audience as a launch would freeze it now."""
+def freeze_audience(workspace_id: int, campaign: CampaignFacts, *, now: datetime) -> FrozenAudience:
+    """The audience as a launch would freeze it now, of all its waves together."""
     at = campaign.timing.at
     return FrozenAudience(
         parsing.parse(dict(campaign.audience), now=now),
         campaign.list_key,
         frozen_at=now,
         mailed_at=at if at and at > now else None,
+        mailed_in_zones=_find_due_times(workspace_id, campaign, now=now),
+        default_zone=accounts.time_zone(workspace_id),
     )
+
+
+def _find_due_times(
+    workspace_id: int, campaign: CampaignFacts, *, now: datetime
+) -> Mapping[str, datetime]:
+    """When contacts of each time zone are mailed, if that differs; a snooze may end before."""
+    if campaign.list_key is None:  # snoozes are of lists, and finding the zones takes long
+        return {}
+    hours = campaign.delivery_window
+    window = None if hours is None else working_hours.to_json(hours)
+    found = waves.split_waves(workspace_id, campaign.timing, window, now=now)
+    return {
+        zone: wave.due_at or now
+        for wave in found
+        if not wave.is_last_look
+        for zone in wave.zones or ()
+    }
 
 
 def _make_chunk(
     workspace_id: int, campaign: CampaignFacts, *, now: datetime, after: str = ""
 ) -> Chunk:
     """The whole audience after an address, as one chunk of a stream that does not exist."""
-    frozen = freeze_audience(campaign, now=now)
+    frozen = freeze_audience(workspace_id, campaign, now=now)
     choice = _find_choice(workspace_id, campaign.content)
     return Chunk(
         people=audience.compile_chunk(workspace_id, frozen, after=after, limit=_ALL),

@@ -3,9 +3,10 @@
 The walk goes in chunks, by lower-case address in byte order, so that it can be continued.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import LiteralString
 
@@ -156,6 +157,8 @@ class FrozenAudience:
     list_key: str | None
     frozen_at: datetime
     mailed_at: datetime | None = None  # None: at once
+    # For contacts of these time zones: when they are mailed, in place of mailed_at.
+    mailed_in_zones: Mapping[str, datetime] = field(default_factory=dict)
     zones: tuple[str, ...] | None = None  # None: contacts of every time zone
     default_zone: str = "UTC"  # of contacts without a time zone
     changed_since: datetime | None = None  # only contacts that changed since then
@@ -170,7 +173,8 @@ SELECT contact.id AS contact_id, contact.address, contact.address_key, contact.f
 FROM (
     SELECT contact.id, contact.address, lower(contact.address) COLLATE "C" AS address_key,
            contact.former_addresses, contact.name, contact.from_name, contact.locale,
-           contact.attributes, contact.ocd_ids, contact.state, contact.is_unconfirmed
+           contact.attributes, contact.ocd_ids, contact.state, contact.is_unconfirmed,
+           contact.time_zone
     FROM contacts_contact AS contact
     WHERE contact.workspace_id = %(workspace)s::bigint AND contact.deleted_at IS NULL
       AND lower(contact.address) COLLATE "C" > %(after)s::text
@@ -199,6 +203,9 @@ _KEPT_BACK = pg.SQL(
 _WITH_LIST: LiteralString = """
 WHEN subscription.state <> 'active' THEN 'list_' || subscription.state
 WHEN subscription.snooze_until > coalesce(
+    (
+        %(mailed_in_zones)s::jsonb ->> coalesce(contact.time_zone, %(default_zone)s::text)
+    )::timestamptz,
     %(mailed_at)s::timestamptz, %(frozen_at)s::timestamptz
 ) THEN 'snoozed'
 """
@@ -257,6 +264,9 @@ def compile_chunk(
         "limit": limit,
         "frozen_at": frozen.frozen_at,
         "mailed_at": frozen.mailed_at,
+        "mailed_in_zones": json.dumps(
+            {zone: at.isoformat() for zone, at in frozen.mailed_in_zones.items()}
+        ),
         "zones": list(frozen.zones or ()),
         "default_zone": frozen.default_zone,
         "changed_since": frozen.changed_since,

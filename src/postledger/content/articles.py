@@ -15,6 +15,7 @@ from postledger.accounts import constraints, trail
 from postledger.content import models
 from postledger.content.rendering import checks
 from postledger.content.slices import Slice, SliceFields
+from postledger.lib import moments
 from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
 from postledger.lib.sentences import say
 
@@ -78,6 +79,13 @@ def update(workspace_id: int, *, key: str, title: str, actor: str) -> None:
         if not own.update(title=title, updated_at=Now()):
             raise _unknown(key)
         _note(workspace_id, actor, "article.updated", f"article {key}", title=title)
+
+
+def lock(workspace_id: int, *, key: str) -> None:
+    """Keeps an article from being deleted until the caller's transaction ends."""
+    own = models.Article.objects.filter(workspace_id=workspace_id, key=key)
+    if own.select_for_update(no_key=True).first() is None:
+        raise _unknown(key)
 
 
 def delete(workspace_id: int, *, key: str, actor: str) -> None:
@@ -208,8 +216,19 @@ def _storing(fields: SliceFields) -> Iterator[None]:
             " is_headline."
         )
     )
+    years = InvalidSliceError(
+        say(
+            "The slice was not stored: published_from and published_until take years from %(first)s"
+            " to %(last)s. Correct them, or leave them out.",
+            first=str(moments.FIRST_YEAR),
+            last=str(moments.LAST_YEAR),
+        )
+    )
     with constraints.refusing(
-        content_slice_scope=scope, content_slice_window=window, content_slice_headline=headline
+        content_slice_scope=scope,
+        content_slice_window=window,
+        content_slice_headline=headline,
+        content_slice_years=years,
     ):
         yield
 

@@ -1,11 +1,14 @@
 """The content of mail: templates and their versions, articles and their slices, and letters."""
 
+from datetime import UTC, datetime
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Length, Now
 from django.db.models.lookups import Exact
 
 from postledger.accounts.models import Workspace
+from postledger.lib import moments
 from postledger.lib.values import KEY_PATTERN
 
 
@@ -96,6 +99,13 @@ class Article(models.Model):
         )
 
 
+def _has_near_year(field: str) -> models.Q:
+    """In no zone of the world is the moment behind the end of a calendar."""
+    first = datetime(moments.FIRST_YEAR - 1, 12, 31, tzinfo=UTC)
+    last = datetime(moments.LAST_YEAR + 1, 1, 2, tzinfo=UTC)
+    return models.Q(**{field: None}) | models.Q(**{f"{field}__range": (first, last)})
+
+
 class Slice(models.Model):
     """A piece of an article, for everybody or for one place, perhaps for some time only."""
 
@@ -133,6 +143,11 @@ class Slice(models.Model):
                 | models.Q(title__regex=r"\S")
                 | models.Q(dek__regex=r"\S"),
                 name="content_slice_headline",
+            ),
+            # Days of any zone: the years are those that somebody wrote.
+            models.CheckConstraint(
+                condition=_has_near_year("published_from") & _has_near_year("published_until"),
+                name="content_slice_years",
             ),
         )
 

@@ -112,6 +112,59 @@ def test_an_article_is_deleted_when_no_draft_is_made_from_it(
     assert articles.list_articles(anna.workspace_id) == []
 
 
+@pytest.mark.parametrize("name", ["published_from", "published_until"])
+@pytest.mark.parametrize(
+    ("zone", "far"),
+    [
+        ("America/New_York", "9999-12-31T23:59"),
+        ("Asia/Tokyo", "0001-01-01T00:00"),
+        ("UTC", "9001-01-01T00:00"),
+        ("UTC", "1969-12-31T23:59"),
+    ],
+)
+def test_a_year_that_nobody_means_is_refused_at_its_field(
+    anna: Person, may: str, zone: str, far: str, name: str
+) -> None:
+    Workspace.objects.filter(pk=anna.workspace_id).update(time_zone=zone)
+    number = add(anna, title="Hello", is_headline=True)
+
+    refused = anna.post(f"{may}slices/{number}/", title="Hello", **{name: far})
+    looked = anna.get(may, at=far)
+    letter = anna.get(f"{may}letter/", at=far)
+
+    assert refused.status_code == 422
+    assert "Use a year from 1970 to 9000, or leave it out." in refused.content.decode()
+    assert looked.status_code == letter.status_code == 200
+    assert "Use a year from 1970 to 9000" in looked.content.decode()
+    [piece] = articles.list_slices(anna.workspace_id, article_key="may")
+    assert (piece.published_from, piece.published_until) == (None, None)
+
+
+def test_saving_a_slice_changes_no_moment_that_nobody_touched(anna: Person, may: str) -> None:
+    Workspace.objects.filter(pk=anna.workspace_id).update(time_zone="Europe/Berlin")
+    second_half_past_two = datetime(2026, 10, 25, 1, 30, tzinfo=UTC)
+    end = second_half_past_two + timedelta(seconds=45)
+    number = add(anna, title="A", published_from=second_half_past_two, published_until=end)
+    page = anna.read(f"{may}slices/{number}/")
+    shown = dict(re.findall(r'name="(published_\w+)" value="([^"]*)"', page))
+
+    saved = anna.post(f"{may}slices/{number}/", title="B", is_published="on", **shown)
+    [kept] = articles.list_slices(anna.workspace_id, article_key="may")
+    shown["published_until"] = "2026-10-25T03:00"
+    anna.post(f"{may}slices/{number}/", title="B", is_published="on", **shown)
+    [changed] = articles.list_slices(anna.workspace_id, article_key="may")
+
+    assert shown["published_from"] == "2026-10-25T02:30"
+    assert saved.status_code == 302
+    assert (kept.title, kept.published_from, kept.published_until) == (
+        "B",
+        second_half_past_two,
+        end,
+    )
+    assert changed.published_from == second_half_past_two
+    assert changed.published_until == datetime(2026, 10, 25, 2, tzinfo=UTC)
+
+
 def test_a_wrong_slice_is_refused_and_keeps_what_was_typed(anna: Person, may: str) -> None:
     refused = anna.post(f"{may}slices/new/", body_md="Kept", is_headline="on")
     moment = anna.post(f"{may}slices/new/", title="Kept", published_from="soon")

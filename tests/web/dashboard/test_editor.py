@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any, override
@@ -16,20 +16,23 @@ from django.template.loader import render_to_string
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from postledger.accounts import workspaces
-from postledger.accounts.models import Sender
+from postledger.accounts import senders, working_hours, workspaces
+from postledger.accounts.models import Sender, Workspace
 from postledger.accounts.people.roles import Role
 from postledger.accounts.queries import NOBODY
-from postledger.campaigns import drafts, launching
+from postledger.campaigns import article_deletion, drafts, launching
 from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.recipients import RecipientCounts
 from postledger.contacts import lists
 from postledger.contacts.models import Contact
+from postledger.content import articles
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.reasons import Reason
+from postledger.mailing.send_times import SendTime
 from postledger.web.dashboard.access import find_visitor
-from postledger.web.dashboard.editor import choices, preflight, saving
+from postledger.web.dashboard.editor import choices, preflight, readings, saving
 from postledger.web.dashboard.editor.draft_form import DraftForm, Part
+from postledger.web.dashboard.editor.readings import ReaderUnknownError
 from postledger.web.dashboard.pages.campaigns import editor_checks
 from tests.campaigns import press
 from tests.races import collide
@@ -687,6 +690,40 @@ def test_a_draft_that_is_launched_while_it_is_saved_stays_as_it_was_launched(
     assert Campaign.objects.get(pk=draft).content["subject"] == "News for {{ name }}"
 
 
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_of_a_draft_and_the_deletion_of_its_article_at_once_the_later_is_refused(
+    anna: Person, draft: int
+) -> None:
+    for key in ("kept", "gone"):
+        articles.create(anna.workspace_id, key=key, title=key, actor="alice")
+
+    def delete(key: str) -> Sequence[Campaign]:
+        return article_deletion.delete_article(anna.workspace_id, key=key, actor="boris")
+
+    with collide.uncommitted(lambda: delete("gone")):
+        late_save = collide.start(lambda: save(anna, draft, kind="article", article="gone"))
+        late_save.must_wait()
+    refused = late_save.answer()
+    with collide.uncommitted(lambda: save(anna, draft, kind="article", article="kept", text="")):
+        late_deletion = collide.start(lambda: delete("kept"))
+        late_deletion.must_wait()
+
+    assert refused.status_code == 422
+    assert "Article “gone” not found in this workspace." in read_text(refused)
+    assert [one.pk for one in late_deletion.answer()] == [draft]
+    assert [one.key for one in articles.list_articles(anna.workspace_id)] == ["kept"]
+
+
+def test_a_search_for_a_reader_that_takes_too_long_says_so(anna: Person) -> None:
+    press.people(anna.workspace_id, 20_000)
+
+    with pytest.raises(ReaderUnknownError, match="took too long"):
+        readings.find_contact_id(
+            anna.workspace_id, "nobody has this", patience=timedelta(milliseconds=1)
+        )
+
+
 def test_a_copy_of_a_launched_campaign_is_a_draft_of_its_own(anna: Person, draft: int) -> None:
     save(anna, draft, when="at", at="2027-01-31T09:00", value=["pro"], field=["attributes.plan"])
     launch(anna, draft)
@@ -698,6 +735,154 @@ def test_a_copy_of_a_launched_campaign_is_a_draft_of_its_own(anna: Person, draft
     assert (copied.name, copied.timing) == ("Copy of News of May", {})
     assert (copied.content, copied.audience) == (original.content, original.audience)
     assert original.audience != {}
+
+
+def archive_sender(workspace_id: int) -> None:
+    """Another one becomes the default before."""
+    [old] = Sender.objects.filter(workspace_id=workspace_id)
+    account_id, address = old.account_id, "other@acme.example"
+    other = senders.create_sender(
+        workspace_id, address=address, account_id=account_id, actor="alice"
+    )
+    senders.set_default(workspace_id, sender_id=other, actor="alice")
+    senders.archive_sender(workspace_id, sender_id=old.pk, actor="alice")
+
+
+def archive_list(workspace_id: int, draft: int) -> None:
+    """The list of a draft."""
+    lists.create_list(workspace_id, key="gone", name="Gone", actor="alice")
+    change = {"list_key": "gone"}
+    drafts.change_campaign(workspace_id, draft, change, actor="alice", now=datetime.now(UTC))
+    lists.archive_list(workspace_id, key="gone", actor="alice")
+
+
+@pytest.mark.parametrize("archived", [("list",), ("sender",), ("list", "sender")], ids=" and ".join)
+def test_a_draft_whose_list_or_sender_was_archived_is_saved_and_gets_others(
+    anna: Person, draft: int, archived: tuple[str, ...]
+) -> None:
+    press.people(anna.workspace_id, 1)
+    if "list" in archived:
+        archive_list(anna.workspace_id, draft)
+    if "sender" in archived:
+        archive_sender(anna.workspace_id)
+    others = {"list_key": "", "sender": Sender.objects.get(is_default=True).address}
+
+    renamed = save(anna, draft, name="June")
+    page = read_text(anna.get(f"campaigns/{draft}/edit/"))
+    part = read_text(autosave(anna, draft, name="July"))
+    checks = read_text(anna.get(f"campaigns/{draft}/edit/checks/"))
+    refused = read_text(launch(anna, draft))
+    stored = Campaign.objects.get(pk=draft)
+    mended = save(anna, draft, name="August", **others)
+    after = read_text(anna.get(f"campaigns/{draft}/edit/"))
+
+    assert (renamed.status_code, stored.name) == (302, "July")
+    words = {"list": "There is no list 'gone', or it is archived.", "sender": "is archived and"}
+    for one in archived:
+        field = "list_key" if one == "list" else one
+        assert f'<li data-field="id_{field}">' in part
+        assert f'<span class="error" id="id_{field}_error">' in page
+        assert words[one] in page
+        assert words[one] in part
+        assert words[one] in checks
+        assert words[one] not in after
+    assert "It was not launched: The " in refused
+    assert mended.status_code == 302
+    campaign = Campaign.objects.select_related("sender").get(pk=draft)
+    assert (campaign.name, campaign.list_key) == ("August", "")
+    assert campaign.sender.address == others["sender"]
+    assert launch(anna, draft).status_code == 302
+
+
+@pytest.mark.parametrize("kind", ["at", "local_time"])
+def test_a_draft_whose_time_is_long_past_is_saved_and_then_sent_now(
+    anna: Person, draft: int, kind: str
+) -> None:
+    press.people(anna.workspace_id, 1)
+    moment = "2025-01-01T09:00:00" + ("Z" if kind == "at" else "")
+    Campaign.objects.filter(pk=draft).update(timing={kind: moment})
+    field = {"at": "at", "local_time": "local_at"}[kind]
+    shown = {"when": field.removesuffix("_at"), field: "2025-01-01T09:00"}
+
+    renamed = save(anna, draft, name="June", **shown)
+    page = read_text(anna.get(f"campaigns/{draft}/edit/"))
+    refused = launch(anna, draft)
+    mended = save(anna, draft, name="July", when="now", subject="Read this")
+
+    assert renamed.status_code == 302
+    assert f'id="id_{field}_error">2025-01-01 is in the past.' in page
+    assert refused.status_code == 422
+    assert "2025-01-01 is in the past." in read_text(refused)
+    assert mended.status_code == 302
+    campaign = Campaign.objects.get(pk=draft)
+    assert (campaign.name, campaign.timing) == ("July", {})
+    assert campaign.content["subject"] == "Read this"
+
+
+def read_shown(person: Person, draft: int) -> dict[str, Any]:
+    """The fields of time and hours as the page shows them, and a browser sends them."""
+    page = person.read(f"campaigns/{draft}/edit/")
+    shown: dict[str, Any] = {
+        name: re.search(rf'name="{name}" value="([^"]*)"', page)[1]  # type: ignore[index]  # it is there
+        for name in ("at", "local_at", "opens", "closes")
+    }
+    [when] = re.findall(r'name="when" value="(\w+)" checked', page)
+    days = re.findall(r'name="weekdays" value="(\w+)"[^>]* checked', page)
+    return {**shown, "when": when, "weekdays": days, "has_window": "on"}
+
+
+@pytest.mark.parametrize(
+    "timing",
+    [
+        SendTime(at=datetime(2027, 10, 31, 1, 30, tzinfo=UTC)),  # the second 02:30 of its night
+        SendTime(at=datetime(2027, 5, 5, 9, 0, 45, tzinfo=UTC)),
+        SendTime(local_time=datetime(2027, 5, 5, 9, 0, 45)),  # noqa: DTZ001  of each reader
+    ],
+)
+def test_a_save_changes_no_time_and_no_hours_that_nobody_touched(
+    anna: Person, draft: int, timing: SendTime
+) -> None:
+    Workspace.objects.filter(pk=anna.workspace_id).update(time_zone="Europe/Berlin")
+    hours = working_hours.parse_hours(["09:00-12:30", "13:30-18:00"], days="mon-fri")
+    change = {"timing": timing, "delivery_window": hours}
+    drafts.change_campaign(anna.workspace_id, draft, change, actor="alice", now=datetime.now(UTC))
+    before = Campaign.objects.get(pk=draft)
+    shown = read_shown(anna, draft)
+
+    saved = save(anna, draft, name="June", **shown)
+    after = Campaign.objects.get(pk=draft)
+
+    assert saved.status_code == 302
+    assert "09:00-12:30, 13:30-18:00" in anna.read(f"campaigns/{draft}/edit/")
+    assert after.name == "June"
+    assert (after.timing, after.delivery_window) == (before.timing, before.delivery_window)
+    save(anna, draft, **{**shown, "weekdays": ["mon"]})
+    other_days = drafts.find_campaign(anna.workspace_id, draft).delivery_window
+    save(anna, draft, **{**shown, "closes": "15:00"})
+    other_hours = drafts.find_campaign(anna.workspace_id, draft).delivery_window
+    assert other_days == working_hours.parse_hours(["09:00-12:30", "13:30-18:00"], days="mon")
+    assert other_hours == working_hours.parse_hours(["09:00-15:00"], days="mon-fri")
+    save(anna, draft, **{**shown, "at": "2027-03-01T10:00", "local_at": "2027-03-01T10:00"})
+    moved = drafts.find_campaign(anna.workspace_id, draft).timing
+    assert moved.at == (timing.at and datetime(2027, 3, 1, 9, tzinfo=UTC))
+    assert moved.local_time == (timing.local_time and datetime(2027, 3, 1, 10))  # noqa: DTZ001  of each
+
+
+def test_a_copy_of_a_campaign_whose_list_and_sender_were_archived_says_so(
+    anna: Person, draft: int
+) -> None:
+    archive_list(anna.workspace_id, draft)
+    archive_sender(anna.workspace_id)
+
+    answer = anna.post(f"campaigns/{draft}/duplicate/")
+
+    copied = Campaign.objects.order_by("pk").last()
+    assert copied is not None
+    assert answer.headers["Location"] == anna.url(f"campaigns/{copied.pk}/edit/")
+    page = read_text(anna.client.get(answer.headers["Location"]))
+    assert copied.list_key == "gone"
+    assert "There is no list 'gone', or it is archived." in page
+    assert "is archived and takes no new mail." in page
 
 
 def test_a_stranger_with_a_large_body_is_asked_to_sign_in_before_it_is_read(

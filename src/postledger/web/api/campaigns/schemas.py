@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from postledger.campaigns import drafts, test_sends
+from postledger.campaigns import draft_checks, drafts, test_sends
 from postledger.campaigns.drafts import Draft
 from postledger.campaigns.preview import PreviewRecipient
 from postledger.lib.ids import LAST_ID
@@ -45,7 +45,7 @@ from postledger.web.api.common.schemas import PreviewOut, RequestSchema, Respons
 
 Tag = Annotated[
     str,
-    Matching(f"^{drafts.TAG}$", "use up to 200 lowercase letters, digits and hyphens"),
+    Matching(f"^{draft_checks.TAG}$", "use up to 200 lowercase letters, digits and hyphens"),
     Field(examples=["may-news"]),
 ]
 NotionPageId = Annotated[

@@ -9,7 +9,7 @@ from postledger.accounts import working_hours
 from postledger.accounts.working_hours import Hours
 from postledger.mailing import send_times
 from postledger.mailing.send_times import SendTime
-from postledger.web.api.common.fields import Matching, Moment
+from postledger.web.api.common.fields import AnyMoment, Matching
 from postledger.web.api.common.schemas import RequestSchema
 
 _LOCAL = r"^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$"
@@ -36,7 +36,7 @@ LocalTime = Annotated[
 class Timing(RequestSchema):
     """When to send; at once by default."""
 
-    at: Moment | None = Field(default=None, description="One moment for all recipients.")
+    at: AnyMoment | None = Field(default=None, description="One moment for all recipients.")
     local_time: LocalTime | None = Field(
         default=None, description="This time in each recipient's own time zone."
     )

@@ -26,8 +26,9 @@ from postledger.accounts import constraints
 from postledger.contacts import details
 from postledger.content import locales
 from postledger.content.rendering import checks
-from postledger.lib import values
+from postledger.lib import moments, values
 from postledger.lib.ids import LAST_ID
+from postledger.lib.moments import FarMomentError
 from postledger.providers import addresses
 from postledger.web.api.common.schema_errors import WRONG_FORM
 
@@ -67,13 +68,22 @@ def path_id(description: str) -> Any:
     return Path(ge=1, le=LAST_ID, description=description)
 
 
-def _moment(value: object) -> datetime:
+def _any_moment(value: object) -> datetime:
     if not isinstance(value, str) or not _RFC3339.fullmatch(value):
         raise ValueError("write a time with its zone, such as 2026-01-31T12:00:00Z")
     try:
         return datetime.fromisoformat(value.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError("this time does not exist") from None
+
+
+def _moment(value: object) -> datetime:
+    moment = _any_moment(value)
+    try:
+        return moments.to_utc(moment)
+    except FarMomentError:
+        years = f"from {moments.FIRST_YEAR} to {moments.LAST_YEAR}"
+        raise ValueError(f"use a year {years}, or leave it out") from None
 
 
 def _base64(value: object) -> bytes:
@@ -105,11 +115,10 @@ def _storable_values(given: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return given
 
 
-Moment = Annotated[
-    datetime,
-    PlainValidator(_moment),
-    WithJsonSchema({"type": "string", "format": "date-time"}),
-]
+_MOMENT_SCHEMA = WithJsonSchema({"type": "string", "format": "date-time"})
+Moment = Annotated[datetime, PlainValidator(_moment), _MOMENT_SCHEMA]
+# Compared with others only, or checked by the application, which has an error code for it.
+AnyMoment = Annotated[datetime, PlainValidator(_any_moment), _MOMENT_SCHEMA]
 Base64 = Annotated[
     bytes,
     PlainValidator(_base64),

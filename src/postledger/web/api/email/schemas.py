@@ -37,11 +37,11 @@ from postledger.transactional.requests import (
 from postledger.web.api.common import pagination
 from postledger.web.api.common.fields import (
     Address,
+    AnyMoment,
     Base64,
     CanonicalAddress,
     ListKey,
     Matching,
-    Moment,
     VersionNumber,
 )
 from postledger.web.api.common.pagination import MailCursorText, PageQuery
@@ -191,7 +191,7 @@ class MailIn(RequestSchema):
     tags: list[Annotated[str, Field(json_schema_extra={"pattern": f"^{validation.TAG}$"})]] = Field(
         default=[], json_schema_extra={"maxItems": validation.MAX_TAGS}
     )
-    send_at: Moment | None = Field(
+    send_at: AnyMoment | None = Field(
         default=None, description="Earliest time to send, up to 30 days ahead. The past means now."
     )
 
@@ -289,8 +289,8 @@ class MailsQuery(PageQuery):
     message_id: ProviderId | None = Field(
         default=None, description="Only the mail that the provider knows by this id."
     )
-    since: Moment | None = Field(default=None, description="Only mails stored since then.")
-    until: Moment | None = Field(default=None, description="Only mails stored before then.")
+    since: AnyMoment | None = Field(default=None, description="Only mails stored since then.")
+    until: AnyMoment | None = Field(default=None, description="Only mails stored before then.")
     cursor: MailCursorText | None = Field(
         default=None,
         description="`next` of the previous page; the other parameters stay the same.",

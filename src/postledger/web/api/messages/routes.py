@@ -14,7 +14,7 @@ from postledger.deliveries.figures.message_sources import MessageFilters
 from postledger.deliveries.figures.messages import MessageCursor
 from postledger.deliveries.states import State
 from postledger.lib.ids import LAST_ID
-from postledger.web.api.common.fields import CanonicalAddress, Moment
+from postledger.web.api.common.fields import AnyMoment, CanonicalAddress
 from postledger.web.api.common.pagination import PageQuery
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.common.schemas import ResponseSchema
@@ -44,8 +44,8 @@ class MessagesQuery(PageQuery):
         default=None, description="Only mails of the campaign's runs."
     )
     state: State | None = Field(default=None, description="Only mails in this state.")
-    since: Moment | None = Field(default=None, description="Only mails planned since then.")
-    until: Moment | None = Field(default=None, description="Only mails planned before then.")
+    since: AnyMoment | None = Field(default=None, description="Only mails planned since then.")
+    until: AnyMoment | None = Field(default=None, description="Only mails planned before then.")
     cursor: Cursor | None = Field(
         default=None,
         description="`older` or `newer` of a page; the other parameters stay the same.",

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.http import QueryDict
-from django.utils import timezone
 
 from postledger.content.slices import Slice
 from postledger.web.dashboard.editor import readings
@@ -42,7 +41,7 @@ def read_seen_from(values: QueryDict, *, now: datetime) -> SeenFrom:
     if not at:
         return SeenFrom(places, now, more)
     try:
-        return SeenFrom(places, timezone.make_aware(readings.parse_time("at", at)), more, at)
+        return SeenFrom(places, readings.parse_moment("at", at), more, at)
     except WrongFieldError as error:
         return SeenFrom(places, now, more, at, str(error))
 

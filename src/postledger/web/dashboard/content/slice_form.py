@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.http import QueryDict
-from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from postledger.accounts.trail import Action
@@ -91,6 +90,7 @@ class SliceForm(SharedForm):
 
     def __init__(self, piece: Slice | None, posted: QueryDict | None = None) -> None:
         super().__init__(list_first_values(piece), posted)
+        self.piece = piece
 
     def merge_fields(self, stored: Slice, fields: SliceFields) -> SliceFields | None:
         """The stored slice with what was changed of it; None if somebody else changed that too."""
@@ -124,9 +124,13 @@ class SliceForm(SharedForm):
         )
 
     def _read_moment(self, name: str) -> datetime | None:
+        """What is stored if its text is unchanged: a field shows less, as no seconds."""
         text = self.cleaned_data[name]
+        if self.piece is not None and text == self.initial[name]:
+            stored: datetime | None = getattr(self.piece, name)
+            return stored
         try:
-            return timezone.make_aware(readings.parse_time(name, text)) if text else None
+            return readings.parse_moment(name, text) if text else None
         except WrongFieldError as error:
             self.add_error(name, str(error))
             return None

@@ -1,12 +1,11 @@
 """The editor's form: a draft as a person writes it, and the parts of a campaign that it means."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django import forms
 from django.http import QueryDict
-from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -15,7 +14,7 @@ from postledger.accounts import constraints, working_hours
 from postledger.accounts.working_hours import WEEKDAYS, Hours
 from postledger.campaigns.drafts import CampaignFacts
 from postledger.contacts import segments
-from postledger.content import locales, previews
+from postledger.content import articles, locales, previews
 from postledger.content.rendering.source import Format, Source
 from postledger.lib import values
 from postledger.lib.errors import RefusedError
@@ -83,7 +82,7 @@ class Part:
     """Fields that are saved together, or together are not."""
 
     field: str  # beside which a refusal is shown
-    read_changes: Callable[[], Mapping[str, Any]]
+    read_changes: Callable[[], Mapping[str, Any]]  # in the transaction that saves them
 
 
 class DraftForm(PageForm):
@@ -221,7 +220,10 @@ class DraftForm(PageForm):
         return [Variable(name, name in optional) for name in names]
 
     def list_parts(self) -> Iterator[Part]:
-        """The parts whose fields can be read; the form has the errors of the others."""
+        """The parts whose fields can be read; the form has the errors of the others.
+
+        Which ones is decided before the first is saved: what is wrong with it skips no other.
+        """
         self.is_valid()
         parts = {
             "name": Part("name", lambda: {"name": self.cleaned_data["name"]}),
@@ -230,9 +232,11 @@ class DraftForm(PageForm):
             "sender": Part("sender", lambda: {"sender": self.cleaned_data["sender"]}),
             "when": Part("when", self._read_times),
         }
-        for name, part in parts.items():
-            if not self.errors.keys() & {name, *_READ_WITH.get(name, ())}:
-                yield part
+        return iter([part for name, part in parts.items() if not self.is_wrong(name)])
+
+    def is_wrong(self, first: str) -> bool:
+        """Whether a field of a part has an error; `first` is the first of its fields."""
+        return bool(self.errors.keys() & {first, *_READ_WITH.get(first, ())})
 
     def _read_audience(self) -> Mapping[str, Any]:
         list_key = self.cleaned_data["list_key"] or None
@@ -263,11 +267,18 @@ class DraftForm(PageForm):
                 return {"content": TemplateSource(given["template"], given["version"])}
             case "article":
                 readings.require("article", given["article"], _("Choose an article."))
-                return {"content": ArticleSource(given["article"])}
+                return {"content": self._read_article(given["article"])}
             case "page":
                 return {"content": PageSource(readings.parse_page(given["page"]))}
             case _:
                 return {"content": self._read_inline(Format(kind))}
+
+    def _read_article(self, key: str) -> ArticleSource:
+        content = ArticleSource(key)
+        if content != self.campaign.content:
+            with readings.beside("article"):  # it may be deleted in this moment
+                articles.lock(self.workspace_id, key=key)
+        return content
 
     def _read_inline(self, format_: Format) -> InlineSource:
         given = self.cleaned_data
@@ -302,25 +313,47 @@ class DraftForm(PageForm):
         return [Variable(name, shown.get(name, False) or name in defaulted) for name in names]
 
     def _read_times(self) -> Mapping[str, Any]:
-        given = self.cleaned_data
-        timing = SendTime()
-        if given["when"] == "at":
-            local = readings.parse_time("at", given["at"])
-            timing = SendTime(at=timezone.make_aware(local))
-        elif given["when"] == "local":
-            timing = SendTime(local_time=readings.parse_time("local_at", given["local_at"]))
-        return {"timing": timing, "delivery_window": self._read_window()}
+        return {"timing": self._read_timing(), "delivery_window": self._read_window()}
+
+    def _read_timing(self) -> SendTime:
+        """What is stored if its fields are untouched: they show no seconds, and no second 02:30."""
+        given, when = self.cleaned_data, self.cleaned_data["when"]
+        if when == "now":
+            return SendTime()
+        field = "at" if when == "at" else "local_at"
+        if self._is_untouched("when", field):
+            return self.campaign.timing
+        if when == "at":
+            return SendTime(at=readings.parse_moment(field, given[field]))
+        return SendTime(local_time=readings.parse_time(field, given[field]))
 
     def _read_window(self) -> Hours | None:
-        given = self.cleaned_data
+        given, stored = self.cleaned_data, self.campaign.delivery_window
         if not given["has_window"]:
             return None
         readings.require("opens", given["opens"], _("Write when the hours begin."))
         readings.require("closes", given["closes"], _("Write when the hours end."))
         readings.require("weekdays", given["weekdays"], _("Choose at least one day."))
+        if stored is not None and self._is_untouched("opens", "closes"):
+            # All its spans, of which the fields show the first.
+            with readings.beside("weekdays"):
+                days = working_hours.parse_days(",".join(given["weekdays"]))
+            return replace(stored, weekdays=days)
         with readings.beside("opens"):
             span = f"{given['opens'][:5]}-{given['closes'][:5]}"
             return working_hours.parse_hours([span], days=",".join(given["weekdays"]))
+
+    def _is_untouched(self, *names: str) -> bool:
+        """Whether fields have what they show of the stored campaign."""
+        return all(self.cleaned_data[name] == self.initial[name] for name in names)
+
+    @property
+    def spans(self) -> str:
+        """The hours in words if there are more of them than the fields show."""
+        window = self.campaign.delivery_window
+        if window is None or len(window.spans) == 1:
+            return ""
+        return ", ".join(f"{opens:%H:%M}-{closes:%H:%M}" for opens, closes in window.spans)
 
 
 def _include(offered: Sequence[Choice], value: str) -> Sequence[Choice]:

@@ -14,8 +14,8 @@ from postledger.accounts import queries as accounts
 from postledger.accounts.integrations import IntegrationKind
 from postledger.accounts.models import Sender
 from postledger.accounts.people.roles import Permission
-from postledger.accounts.queries import Organisation
-from postledger.campaigns import forecasts, preview, recipients
+from postledger.accounts.queries import Organisation, SenderArchivedError
+from postledger.campaigns import drafts, forecasts, preview, recipients
 from postledger.campaigns.drafts import CampaignFacts
 from postledger.campaigns.preview import AudienceCheck, PreviewRecipient
 from postledger.campaigns.recipients import RecipientCounts
@@ -26,6 +26,7 @@ from postledger.content.rendering.checks import MAX_HTML_BYTES, Finding
 from postledger.content.rendering.mail_preview import CLIPPED_BYTES
 from postledger.dispatch import heartbeat
 from postledger.lib.errors import RefusedError
+from postledger.mailing import send_times
 from postledger.mailing.missing_values import LackingContact
 from postledger.pacing.outlook import Outlook
 from postledger.providers.headers import InvalidHeaderError
@@ -38,8 +39,10 @@ from postledger.web.shared.sentences import translate
 
 OK, WARNING, PROBLEM = "", "warning", "problem"
 _ABOUT_LINKS = frozenset({"link_unreachable", "alt_missing"})
-# Told in the lines about the size and the footer.
-_TOLD_ELSEWHERE = frozenset({"html_clipped", "footer_missing", "footer_env_missing"})
+# Told in the lines about the size, the footer and the parts.
+_TOLD_ELSEWHERE = frozenset(
+    {"html_clipped", "footer_missing", "footer_env_missing", SenderArchivedError.code}
+)
 _MISSING_VALUE = "template_missing_variable"
 
 
@@ -102,6 +105,7 @@ def run_preflight(
     )
     sender = accounts.find_sender(workspace_id, address=campaign.sender)
     checks = [
+        *_check_parts(workspace_id, campaign, now=now),
         *_check_people(counts, may_grow=_may_grow(workspace_id)),
         *_check_content(workspace_id, campaign, now=now, patience=patience),
         *_check_values(workspace_id, campaign, counts, now=now, patience=patience),
@@ -135,6 +139,19 @@ def _find_dns_url(sender: Sender, *, now: datetime) -> str:
 def _may_grow(workspace_id: int) -> bool:
     """Whether a launch looks for people first: Supabase may know some."""
     return workspace_id in integrations.workspaces(IntegrationKind.SUPABASE)
+
+
+def _check_parts(workspace_id: int, campaign: CampaignFacts, *, now: datetime) -> Iterator[Check]:
+    """What became wrong since it was saved, as when the list was archived."""
+    titles = {
+        "list_key": (_("The list cannot be used"), "#audience"),
+        "audience": (_("The conditions cannot be used"), "#audience"),
+        "sender": (_("The sender cannot be used"), "#sender"),
+        "timing": (_("The time cannot be used"), "#sender"),
+    }
+    for part, refusal in drafts.list_flaws(workspace_id, campaign, now=now).items():
+        title, url = titles[part]
+        yield Check(PROBLEM, title, translate(refusal), url)
 
 
 def _check_people(counts: RecipientCounts, *, may_grow: bool) -> Iterator[Check]:
@@ -302,7 +319,8 @@ def _find_lacking(visitor: Visitor, organisation: Organisation) -> tuple[str, st
 
 
 def _check_time(campaign: CampaignFacts, *, now: datetime) -> Iterator[Check]:
-    if campaign.timing.at is not None and campaign.timing.at <= now:
+    at = campaign.timing.at
+    if at is not None and now - send_times.MAX_DISTANCE <= at <= now:
         text = _("Mail would go at once. Choose a later time, or Now.")
         yield Check(WARNING, _("The chosen time is past"), text, "#sender")
 

@@ -7,15 +7,19 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from postledger.contacts import audience
 from postledger.contacts import queries as contacts
+from postledger.contacts.audience import FilterTooCostlyError
 from postledger.contacts.filters.expressions import Named
 from postledger.contacts.models import Contact
 from postledger.content import notion_pages
 from postledger.content.rendering import liquid_text
+from postledger.lib import moments
 from postledger.lib.errors import RefusedError
+from postledger.lib.moments import FarMomentError
 from postledger.web.shared.sentences import translate
 
 _PAGE_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -67,12 +71,16 @@ def parse_page(text: str) -> str:
         return str(notion_pages.parse_page_id(ids[-1] if ids else text.strip()))
 
 
-def find_contact_id(workspace_id: int, typed: str) -> int:
+def find_contact_id(workspace_id: int, typed: str, *, patience: timedelta = _PATIENCE) -> int:
     """The contact with an address, or the only one whose name or address has what was typed."""
     by_address = contacts.find_contacts(workspace_id, [typed])
     if by_address:
         return next(iter(by_address.values())).pk
-    similar = _find_similar(workspace_id, typed, most=2)
+    try:
+        similar = _find_similar(workspace_id, typed, most=2, patience=patience)
+    except FilterTooCostlyError:
+        text = _("Finding “%(typed)s” took too long. Write the whole address of a contact.")
+        raise ReaderUnknownError(text % {"typed": typed[:_LONGEST_TYPED]}) from None
     if len(similar) == 1:
         return similar[0].pk
     if similar:
@@ -84,26 +92,41 @@ def find_contact_id(workspace_id: int, typed: str) -> int:
 
 def suggest_addresses(workspace_id: int, typed: str, *, most: int) -> list[str]:
     """Some addresses of contacts whose name or address has what was typed."""
-    return [contact.address for contact in _find_similar(workspace_id, typed, most=most)]
-
-
-def _find_similar(workspace_id: int, typed: str, *, most: int) -> Sequence[Contact]:
     try:
-        return audience.sample(
-            workspace_id, Named(typed[:_LONGEST_TYPED]), size=most, patience=_PATIENCE
-        )
-    except RefusedError:  # takes too long among so many
-        return ()
+        similar = _find_similar(workspace_id, typed, most=most, patience=_PATIENCE)
+    except FilterTooCostlyError:
+        return []
+    return [contact.address for contact in similar]
+
+
+def _find_similar(
+    workspace_id: int, typed: str, *, most: int, patience: timedelta
+) -> Sequence[Contact]:
+    """Raises FilterTooCostlyError: that nobody was found in time does not mean that nobody is."""
+    named = Named(typed[:_LONGEST_TYPED])
+    return audience.sample(workspace_id, named, size=most, patience=patience)
 
 
 def parse_time(field: str, text: str) -> datetime:
+    """A time without a zone, as a form's field for one writes it."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
         time = None
     if time is None or time.tzinfo is not None:
         raise WrongFieldError(field, _("Write a day and a time, such as 2026-01-31 09:00."))
+    try:
+        moments.check_year(time)
+    except FarMomentError:
+        years = {"first": moments.FIRST_YEAR, "last": moments.LAST_YEAR}
+        text = _("Use a year from %(first)s to %(last)s, or leave it out.") % years
+        raise WrongFieldError(field, text) from None
     return time
+
+
+def parse_moment(field: str, text: str) -> datetime:
+    """The moment of such a time in the active zone, in UTC."""
+    return moments.to_utc(timezone.make_aware(parse_time(field, text)))
 
 
 def find_defaulted(text: str) -> set[str]:

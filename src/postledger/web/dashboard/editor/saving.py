@@ -1,8 +1,10 @@
 """Saves a draft part by part: what is wrong in one keeps no other from being saved."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from postledger.accounts.constraints import InvalidNameError
@@ -30,6 +32,14 @@ _FIELDS = {
     UnstorableTextError: "body",
 }
 
+# With which field a part of a campaign begins on the page.
+_FIRST_FIELDS = {
+    "timing": "when",
+    "list_key": "list_key",
+    "audience": "list_key",
+    "sender": "sender",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
@@ -41,8 +51,8 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class UnsavedField:
-    """A field that was not saved, and what to do."""
+class WrongField:
+    """A field whose value cannot be used, and what to do."""
 
     field_id: str
     label: str
@@ -53,7 +63,8 @@ class UnsavedField:
 class Saved:
     campaign: CampaignFacts  # as it is stored now
     conflict: Conflict | None = None
-    problems: list[UnsavedField] = field(default_factory=list)
+    problems: list[WrongField] = field(default_factory=list)  # what is not saved
+    flaws: list[WrongField] = field(default_factory=list)  # saved, and no launch with it
 
     @property
     def is_whole(self) -> bool:
@@ -72,15 +83,16 @@ def save_draft(
     workspace_id, campaign, has_saved = visitor.workspace.pk, form.campaign, False
     for part in form.list_parts():
         try:
-            changed_at = drafts.change_campaign(
-                workspace_id,
-                campaign.id,
-                part.read_changes(),
-                actor=visitor.actor,
-                now=now,
-                as_of=as_of,
-                only_draft=True,
-            )
+            with transaction.atomic():  # what a part locks stays until it is saved
+                changed_at = drafts.change_campaign(
+                    workspace_id,
+                    campaign.id,
+                    part.read_changes(),
+                    actor=visitor.actor,
+                    now=now,
+                    as_of=as_of,
+                    only_draft=True,
+                )
         except CampaignChangedError:
             conflict = find_conflict(visitor, campaign)
             return Saved(campaign, replace(conflict, is_after_part=has_saved))
@@ -97,7 +109,31 @@ def save_draft(
     if as_of is not None:
         # What somebody else saved in this moment has not been seen.
         stored = replace(stored, updated_at=as_of)
-    return Saved(stored, None, _list_problems(form))
+    problems = _list_problems(form)
+    return Saved(stored, None, problems, show_flaws(form, stored, now=now))
+
+
+def show_flaws(form: DraftForm, campaign: CampaignFacts, *, now: datetime) -> list[WrongField]:
+    """Puts what became wrong with a stored campaign beside its fields.
+
+    What was written in its place and could not be saved says so itself.
+    """
+    flaws = [
+        (_name_flawed_field(part, form, campaign), _describe(refusal))
+        for part, refusal in drafts.list_flaws(form.workspace_id, campaign, now=now).items()
+        if not form.is_wrong(_FIRST_FIELDS[part])
+    ]
+    for name, text in flaws:
+        form.errors[name] = form.error_class([text])
+    return [_describe_field(form, name, [text]) for name, text in flaws]
+
+
+def _name_flawed_field(part: str, form: DraftForm, campaign: CampaignFacts) -> str:
+    if part == "timing":
+        return "at" if campaign.timing.at else "local_at"
+    if part == "audience":
+        return "filter_json" if form.is_json else "match"
+    return part
 
 
 def find_conflict(visitor: Visitor, campaign: CampaignFacts) -> Conflict:
@@ -121,14 +157,12 @@ def _describe(error: RefusedError) -> str:
     return translate(error.detail if isinstance(error, InvalidFilterError) else error)
 
 
-def _list_problems(form: DraftForm) -> list[UnsavedField]:
+def _list_problems(form: DraftForm) -> list[WrongField]:
+    return [_describe_field(form, name, errors) for name, errors in form.errors.items()]
+
+
+def _describe_field(form: DraftForm, name: str, errors: Iterable[object]) -> WrongField:
     labels = {"match": _("Conditions"), "kind": _("Content"), "when": _("When")}
     labels["weekdays"] = _("Days")
-    return [
-        UnsavedField(
-            f"id_{name}",
-            str(labels.get(name) or form.fields[name].label or name),
-            " ".join(map(str, errors)),
-        )
-        for name, errors in form.errors.items()
-    ]
+    label = str(labels.get(name) or form.fields[name].label or name)
+    return WrongField(f"id_{name}", label, " ".join(map(str, errors)))

@@ -21,7 +21,6 @@ from postledger.campaigns import drafts, listing
 from postledger.campaigns.drafts import CampaignFacts, Draft
 from postledger.campaigns.launching import AlreadyLaunchedError, CampaignUnknownError
 from postledger.content.rendering.source import Format
-from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.mailing.content_source import InlineSource
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.editor import choices, draft_form, saving
@@ -32,7 +31,6 @@ from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.runs import words
 from postledger.web.shared import languages
-from postledger.web.shared.sentences import translate
 
 
 class NewCampaignForm(PageForm):
@@ -78,22 +76,16 @@ def _create(request: HttpRequest, visitor: Visitor, name: str) -> int:
 
 
 @require_POST
-def duplicate(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+def duplicate(_request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
     """A new draft like a campaign, which may have been launched."""
     original = drafts.find_campaign(visitor.workspace.pk, campaign_id)
-    try:
-        copied = drafts.copy_campaign(
-            visitor.workspace.pk,
-            campaign_id,
-            name=_("Copy of %(name)s") % {"name": original.name},
-            actor=visitor.actor,
-            now=datetime.now(UTC),
-        )
-    except NotFoundError:
-        raise
-    except RefusedError as error:  # its list or its sender may be archived since
-        messages.error(request, translate(error))
-        return redirect("campaign", visitor.workspace.pk, campaign_id)
+    copied = drafts.copy_campaign(
+        visitor.workspace.pk,
+        campaign_id,
+        name=_("Copy of %(name)s") % {"name": original.name},
+        actor=visitor.actor,
+        now=datetime.now(UTC),
+    )
     return redirect("campaign_edit", visitor.workspace.pk, copied)
 
 
@@ -114,9 +106,11 @@ def edit(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpRespon
         visitor.workspace.pk, campaign, choices.list_choices(visitor.workspace.pk), posted
     )
     if posted is None:
-        saved = Saved(campaign, _find_strange_change(request, visitor, campaign))
+        conflict = _find_strange_change(request, visitor, campaign)
         if is_part:
-            return _show_saved(request, visitor, form, saved)
+            return _show_saved(request, visitor, form, Saved(campaign, conflict))
+        flaws = saving.show_flaws(form, campaign, now=datetime.now(UTC))
+        saved = Saved(campaign, conflict, flaws=flaws)
         return _show(request, visitor, form, saved)
     try:
         return _save(request, visitor, form, is_part=is_part)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from postledger.accounts import constraints
 from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.people.roles import Permission
-from postledger.campaigns import listing
+from postledger.campaigns import article_deletion, listing
 from postledger.content import articles, previews
 from postledger.content.articles import ArticleExistsError, InvalidArticleKeyError
 from postledger.content.previews import ArticlePreview
@@ -125,11 +125,14 @@ def _rename(visitor: Visitor, key: str, form: TitleForm) -> bool:
 def delete(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
     """Asks first, and refuses while drafts would lose their content."""
     article = articles.find_article(visitor.workspace.pk, key=key)
-    drafts = listing.list_drafts_of_article(visitor.workspace.pk, key)
-    if request.method == "POST" and not drafts:
-        articles.delete(visitor.workspace.pk, key=key, actor=visitor.actor)
-        messages.success(request, _("The article is deleted."))
-        return redirect("articles", visitor.workspace.pk)
+    workspace_id = visitor.workspace.pk
+    if request.method == "POST":
+        drafts = article_deletion.delete_article(workspace_id, key=key, actor=visitor.actor)
+        if not drafts:
+            messages.success(request, _("The article is deleted."))
+            return redirect("articles", workspace_id)
+    else:
+        drafts = listing.list_drafts_of_article(workspace_id, key)
     values = {"title": _("Delete this article?"), "article": article, "drafts": drafts}
     status = 409 if request.method == "POST" else 200
     return render_page(

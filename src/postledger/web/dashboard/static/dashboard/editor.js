@@ -26,7 +26,7 @@
       document.getElementById(old.id.replace(/_error$/, ""))?.removeAttribute("aria-invalid");
       old.remove();
     }
-    for (const line of document.querySelectorAll("#problems li[data-field]")) {
+    for (const line of document.querySelectorAll("#problems li[data-field], #flaws li[data-field]")) {
       const field = document.getElementById(line.dataset.field);
       const place = field?.closest(".field");
       if (!place) continue;
