@@ -32,6 +32,7 @@ from tests.cli import installations
 from tests.providers.fake_smtp import FEATURES, FakeSmtp, Phase
 from tests.web import callers
 from tests.web.dashboard.people import Person, person, plant_session
+from tests.web.dashboard.sign_ins import new_name
 
 pytestmark = pytest.mark.django_db
 
@@ -100,6 +101,15 @@ def test_the_code_makes_an_owner_who_is_signed_in_and_goes_on_to_the_provider(co
     page = client.get(done.headers["Location"])
     assert page.status_code == 200
     assert re.findall(r"<(\w+)[^>]* autofocus", page.content.decode()) == ["h2"]
+
+
+def test_an_owner_of_an_internal_domain_can_sign_in_again(code: str) -> None:
+    address = f"{new_name()}@acme"
+    browser().post("/first-run", {"code": code, **OWNER, "email": address})
+
+    answer = browser().post("/account/login/", {"login": address, "password": OWNER["password"]})
+
+    assert answer.headers.get("Location") == "/"
 
 
 def test_the_session_of_before_is_not_the_session_of_the_owner(code: str) -> None:
