@@ -115,6 +115,16 @@ def test_the_records_to_paste_stand_beside_what_is_wrong(server: DnsServer) -> N
     assert "<b>_dmarc.acme.example</b>" in page
 
 
+def test_for_a_relay_that_nobody_knows_the_page_asks_to_fill_in_a_gap(server: DnsServer) -> None:
+    sender = connect("smtp", {"host": "smtp.acme.example"})
+
+    page = sign_in(sender.workspace_id).read(f"senders/{sender.pk}/dns/")
+
+    assert "v=spf1 include:SPF-OF-YOUR-RELAY ~all" in page
+    assert "Ask whoever runs your relay what stands for SPF-OF-YOUR-RELAY" in page
+    assert "v=spf1 ~all" not in page
+
+
 def test_a_resolver_that_is_down_is_told_and_blames_nobody(settings: LazySettings) -> None:
     sender = connect()
     settings.DNS_RESOLVER = "127.0.0.1:1"
