@@ -31,7 +31,9 @@ class OwnerForm(PersonForm):
     code = forms.CharField(
         label=gettext_lazy("One-time code"),
         max_length=100,
-        help_text=gettext_lazy("postledger up printed it; postledger first-run prints a new one."),
+        help_text=gettext_lazy(
+            "`postledger up` printed it; `postledger first-run` prints a new one."
+        ),
         widget=forms.TextInput(
             {"class": "input mono", "autocomplete": "off", "autocapitalize": "characters"}
         ),
@@ -57,12 +59,12 @@ class OwnerForm(PersonForm):
             _GUESSES.note_wrong(code, self._network)
             raise ValidationError(
                 _(
-                    "This is not the code. postledger up prints it when it starts; if it scrolled"
-                    " away, postledger first-run prints a new one."
+                    "This is not the code. `postledger up` prints it when it starts; if it scrolled"
+                    " away, `postledger first-run` prints a new one."
                 )
             ) from None
         except NotSetUpError:
-            text = _("There is no workspace yet. Run postledger setup first.")
+            text = _("There is no workspace yet. Run `postledger setup` first.")
             raise ValidationError(text) from None
         except RateExceededError as exceeded:
             text = _("Too many wrong codes. Try again in %(minutes)s minutes.")
