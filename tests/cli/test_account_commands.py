@@ -389,8 +389,12 @@ def test_setup_of_an_installation_that_is_set_up_says_so(settings: Settings) -> 
         " second (postledger sender limit); attach an account with postledger sender attach."
     )
     assert run("setup")[2] == (
-        "A workspace already exists; FROM_EMAIL, ORG_NAME and similar are ignored."
+        "There is a workspace already, which was not changed: FROM_EMAIL, FROM_NAME counted only"
+        " when the first was created. Change these on the dashboard, or by postledger workspace and"
+        " postledger sender."
     )
+    settings.FROM_EMAIL = settings.FROM_NAME = ""
+    assert run("setup")[2] == "There is a workspace already, which was not changed."
     assert run("sender", "list", "default") == [
         "hello@acme.example  “Acme”  no account: its mail waits  default  at most 5 a second"
     ]
