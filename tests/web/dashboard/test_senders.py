@@ -216,7 +216,6 @@ def test_limits_and_hours_are_changed_and_audited() -> None:
     ("field", "value", "sentence"),
     [
         ("spans", "9 to 5", "Write times as 09:00-18:00"),
-        ("zone", "Lisbon", "There is no such time zone"),
         ("daily_limit", "0", "greater than or equal to 1"),
     ],
 )
@@ -232,6 +231,36 @@ def test_a_wrong_limit_stays_with_what_to_do(field: str, value: str, sentence: s
     assert f'value="{value}"' in answer.content.decode()
     sender.refresh_from_db()
     assert (sender.working_hours, sender.daily_limit) == (None, None)
+
+
+def test_a_zone_is_chosen_and_belongs_to_hours() -> None:
+    sender = connect()
+    person, page = sign_in(sender.workspace_id), f"senders/{sender.pk}/limits/"
+    assert '<option value="" selected>As the workspace: UTC</option>' in person.read(page)
+
+    alone = person.post(page, zone="Europe/Berlin")
+    unknown = person.post(page, spans="09:00-18:00", days="mon", zone="Berlin")
+    kept = person.post(page, spans="09:00-18:00", days="mon", zone="Europe/Berlin")
+
+    assert "A zone belongs to hours: enter hours too" in alone.content.decode()
+    assert "Berlin is not one of the available choices" in unknown.content.decode()
+    assert (alone.status_code, unknown.status_code, kept.status_code) == (422, 422, 302)
+    sender.refresh_from_db()
+    assert sender.working_hours
+    assert sender.working_hours["zone"] == "Europe/Berlin"
+    assert '<option value="Europe/Berlin" selected>' in person.read(page)
+
+
+def test_whoever_takes_the_hours_away_need_not_touch_their_zone() -> None:
+    sender = connect()
+    person, page = sign_in(sender.workspace_id), f"senders/{sender.pk}/limits/"
+    person.post(page, spans="09:00-18:00", days="mon", zone="Europe/Berlin")
+
+    answer = person.post(page, spans="", days="mon", zone="Europe/Berlin")
+
+    assert answer.status_code == 302
+    sender.refresh_from_db()
+    assert sender.working_hours is None
 
 
 def test_hours_without_a_day_are_asked_about() -> None:
