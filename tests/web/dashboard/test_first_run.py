@@ -112,6 +112,30 @@ def test_an_owner_of_an_internal_domain_can_sign_in_again(code: str) -> None:
     assert answer.headers.get("Location") == "/"
 
 
+def test_the_zone_that_the_owner_chooses_is_that_of_the_workspace(code: str) -> None:
+    page = browser().get("/first-run").content.decode()
+    assert re.search(r"<select[^>]* data-propose-zone", page)
+    assert '<option value="UTC" selected>' in page
+
+    browser().post("/first-run", {"code": code, **OWNER, "time_zone": "Europe/Lisbon"})
+
+    assert Workspace.objects.get().time_zone == "Europe/Lisbon"
+    changed = AuditEntry.objects.get(action="workspace.zone_changed")
+    assert changed.actor == f"user {User.objects.get().pk}"
+
+
+def test_no_zone_is_proposed_over_one_that_somebody_chose(code: str) -> None:
+    wrong = browser().post("/first-run", {"code": "WRONG", **OWNER, "time_zone": "Europe/Paris"})
+    Workspace.objects.update(time_zone="Europe/Lisbon")
+    stored = browser().get("/first-run")
+
+    assert '<option value="Europe/Paris" selected>' in wrong.content.decode()
+    assert '<option value="Europe/Lisbon" selected>' in stored.content.decode()
+    assert "data-propose-zone" not in wrong.content.decode() + stored.content.decode()
+    browser().post("/first-run", {"code": code, **OWNER})
+    assert Workspace.objects.get().time_zone == "Europe/Lisbon"
+
+
 def test_the_session_of_before_is_not_the_session_of_the_owner(code: str) -> None:
     client = browser()
     client.get("/first-run")
