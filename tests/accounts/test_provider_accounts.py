@@ -156,7 +156,7 @@ def test_a_wrong_update_leaves_all_as_it_was(acme: int) -> None:
     account_id = make(acme)
     before = ProviderAccount.objects.get(pk=account_id).updated_at
 
-    with pytest.raises(InvalidSettingsError, match="host: Field required"):
+    with pytest.raises(InvalidSettingsError, match="host: this is required"):
         provider_accounts.update_account(
             acme, account_id=account_id, changes={"host": None}, actor="bob"
         )
@@ -207,7 +207,7 @@ def test_a_refusal_names_every_wrong_setting_and_repeats_no_value(acme: int) -> 
         )
 
     message = str(refused.value)
-    assert message.startswith("Invalid settings for an account of kind smtp: host: is not the")
+    assert message.startswith("Invalid settings for an account of kind smtp: host: this is not")
     assert message.endswith("Correct them and try again.")
     for name in ("host", "port", "tls", "connections", "timeouts.answer", "passwort"):
         assert f"{name}: " in message

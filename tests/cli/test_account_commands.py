@@ -113,7 +113,10 @@ def test_a_command_signs_as_the_person_who_typed_it(acme: int) -> None:
 def test_a_member_is_added_with_a_role(acme: int) -> None:
     output = run("member", "add", "acme", "alice@acme.example", "--role", "owner")
 
-    assert output == ['Added alice@acme.example to workspace "acme" as owner.']
+    assert output == [
+        'Added alice@acme.example to workspace "acme" as owner.',
+        "postledger member invite acme alice@acme.example prints a link to join with.",
+    ]
     assert "invalid choice: 'king'" in refusal(
         "member", "add", "acme", "bob@acme.example", "--role", "king"
     )
@@ -188,7 +191,7 @@ def test_accounts_are_listed_without_their_settings(acme: int, password: Path) -
             ["--secret", "password=/nowhere/hunter2"],
             "the file for password cannot be read (FileNotFoundError): use the path",
         ),
-        (["--set", "port=hunter2"], "host: Field required; port: Input should be a valid integer"),
+        (["--set", "port=hunter2"], "host: this is required; port: write a whole number"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named_and_not_repeated(
@@ -386,8 +389,12 @@ def test_setup_of_an_installation_that_is_set_up_says_so(settings: Settings) -> 
         " second (postledger sender limit); attach an account with postledger sender attach."
     )
     assert run("setup")[2] == (
-        "A workspace already exists; FROM_EMAIL, ORG_NAME and similar are ignored."
+        "There is a workspace already, which was not changed: FROM_EMAIL, FROM_NAME counted only"
+        " when the first was created. Change these on the dashboard, or by postledger workspace and"
+        " postledger sender."
     )
+    settings.FROM_EMAIL = settings.FROM_NAME = ""
+    assert run("setup")[2] == "There is a workspace already, which was not changed."
     assert run("sender", "list", "default") == [
         "hello@acme.example  “Acme”  no account: its mail waits  default  at most 5 a second"
     ]

@@ -229,7 +229,7 @@ def test_a_wrong_source_is_refused_without_its_values(
     )
 
     assert "url: write it as https://" in text
-    assert "path: Field required" in text
+    assert "path: this is required" in text
     assert "url-secret" not in text
     assert "a\nb" not in text
     assert ProviderAccount.objects.get().sealed_quota_source is None

@@ -112,8 +112,29 @@ def test_the_file_has_the_secrets_and_servers_and_every_later_command_reads_it(
     assert len(values["UNSUBSCRIBE_SECRET"] or "") >= env.UNSUBSCRIBE_SECRET_LENGTH
     assert values["DATABASE_URL"] == installations.database_url(folder.database)
     assert "BROKER_URL" not in values
+    assert "\n# PRIVATE_HOSTS=\n" in folder.file.read_text()
     assert "news@acme.example  through sandbox" in folder.run("sender", "list", "default").stdout
     assert folder.run("check").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--from", "news"], "'news' is not an email address; use the form news@example.com"),
+        (["--smtp", "localhost"], "'localhost' is not HOST:PORT; use the form 127.0.0.1:2525"),
+    ],
+)
+def test_what_is_wrong_is_refused_before_anything_is_written(
+    options: list[str], words: str, folder: NewFolder
+) -> None:
+    done = folder.init(*options)
+
+    assert done.returncode != 0
+    assert words in done.stderr
+    assert not folder.file.exists()
+    with on_server() as server:
+        names = server.execute("SELECT datname FROM pg_database").fetchall()
+    assert (folder.database,) not in names
 
 
 def test_a_second_init_changes_nothing(first_init: FirstInit) -> None:

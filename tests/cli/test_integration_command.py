@@ -151,11 +151,11 @@ def test_half_of_an_integration_is_not_taken_and_stops_no_setup(environment: Set
     assert output[:2] == [
         (
             "Ignored NOTION_DB_MAILOUTS. Invalid settings for the integration notion:"
-            " token: Field required. Correct them and try again."
+            " token: this is required. Correct them and try again."
         ),
         (
             "Ignored SUPABASE_URL. Invalid settings for the integration supabase:"
-            " api_key: Field required. Correct them and try again."
+            " api_key: this is required. Correct them and try again."
         ),
     ]
     assert output[2].startswith('Created integration "admin" from ADMIN_PASSWORD')

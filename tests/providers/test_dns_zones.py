@@ -3,7 +3,7 @@
 import asyncio
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import pytest
@@ -52,6 +52,7 @@ class Zone:
     remedy: tuple[tuple[str, RecordType, str], ...] = ()
     selector: str = ""  # of a server that signs itself; empty: SES signs
     count: int = 0  # of keys that are right
+    provider: str = "include:amazonses.com"  # as SPF names it; empty: a relay that nobody knows
     others: frozenset[Code] = field(
         default=frozenset({Code.SPF_RIGHT, Code.DKIM_RIGHT, Code.DMARC_RIGHT, Code.MAIL_FROM_RIGHT})
     )
@@ -61,6 +62,12 @@ def spf(claim: str, text: str | Sequence[str], code: Code, detail: str = "", to:
     texts = [text] if isinstance(text, str) else text
     remedy = (("@", TXT, to),) if to else ()
     return Zone(claim, {"@": [f"TXT {each}" for each in texts]}, code, detail, remedy)
+
+
+def relay(
+    claim: str, text: str | Sequence[str], code: Code, detail: str = "", to: str = ""
+) -> Zone:
+    return replace(spf(claim, text, code, detail, to), provider="")
 
 
 def dkim(claim: str, text: Sequence[str], code: Code, detail: str = "", to: str = "") -> Zone:
@@ -85,12 +92,14 @@ ELSEWHERE: Mapping[str, Sequence[str]] = {
     "nospf.example": ["TXT hello"],
     "nested.example": ["TXT v=spf1 include:nospf.example -all"],
     "loop.example": ["TXT v=spf1 include:loop.example -all"],
+    "nobody.example": ["TXT v=spf1 -all"],
     "down.example": [SERVFAIL],
     **CHAIN,
 }
 
 ASK_OWNER = "v=DKIM1; k=rsa; p=PUBLIC-KEY"
 HOSTS = " ".join(f"a:h{number}.example" for number in range(1, 8))
+GAP = "include:SPF-OF-YOUR-RELAY"
 START = "v=DMARC1; p=none; rua=mailto:postmaster@@"
 
 ZONES = [
@@ -135,6 +144,29 @@ ZONES = [
     spf("SPF does not end", f"v=spf1 {SES}", Code.SPF_UNDECIDED, to=f"v=spf1 {SES} ~all"),
     spf("the resolver fails at an include", f"v=spf1 {SES} include:down.example -all",
         Code.SPF_UNANSWERED, "down.example"),
+    relay("a relay is not guessed where SPF is missing", "hello", Code.SPF_MISSING,
+          to=f"v=spf1 {GAP} ~all"),
+    relay("SPF lets nobody send, and so no relay", "v=spf1 -all", Code.SPF_LACKS_PROVIDER,
+          to=f"v=spf1 {GAP} -all"),
+    relay("SPF explains itself and lets nobody send", "v=spf1 exp=why.example ?all",
+          Code.SPF_LACKS_PROVIDER, to=f"v=spf1 {GAP} exp=why.example ~all"),
+    relay("SPF includes a record that lets nobody send", "v=spf1 include:nobody.example -all",
+          Code.SPF_LACKS_PROVIDER, to=f"v=spf1 {GAP} include:nobody.example -all"),
+    relay("the gap was pasted as it stands", f"v=spf1 {GAP} ~all", Code.SPF_INCLUDE_BROKEN,
+          "spf-of-your-relay", to=f"v=spf1 {GAP} ~all"),
+    relay("everybody may send, a relay too", "v=spf1 +all", Code.SPF_OPEN,
+          to=f"v=spf1 {GAP} ~all"),
+    relay("two records of a relay that is in one of them", ["v=spf1 -all", "v=spf1 mx ~all"],
+          Code.SPF_SEVERAL, to="v=spf1 mx -all"),
+    relay("the term of a relay is misspelled", "v=spf1 ipv4:192.0.2.1 -all", Code.SPF_BROKEN,
+          "ipv4:192.0.2.1", to=f"v=spf1 {GAP} -all"),
+    relay("the relay may be behind an include that is one too many",
+          f"v=spf1 ip4:192.0.2.1 a mx {HOSTS} a:h8.example {SES} -all",
+          Code.SPF_TOO_MANY_LOOKUPS, "10", to=f"v=spf1 {GAP} ip4:192.0.2.1 -all"),
+    relay("SPF of a relay does not end", "v=spf1 ip4:192.0.2.1", Code.SPF_UNDECIDED,
+          to="v=spf1 ip4:192.0.2.1 ~all"),
+    relay("a server of one's own is named", "v=spf1 ip4:192.0.2.1 -all", Code.SPF_RIGHT),
+    relay("a macro may name the relay", "v=spf1 include:%{d}.relay.example -all", Code.SPF_RIGHT),
     Zone("one of three CNAMEs of DKIM is missing", {"bbb._domainkey.@": []}, Code.DKIM_MISSING,
          "bbb._domainkey.@", (("bbb._domainkey.@", CNAME, "bbb.dkim.amazonses.com"),), count=2),
     Zone("a CNAME of DKIM leads elsewhere", {"aaa._domainkey.@": ["CNAME old.example"]},
@@ -188,14 +220,14 @@ def right_records() -> dict[str, Sequence[str]]:
     }
 
 
-def need(domain: str, selector: str = "") -> SenderRecords:
+def need(domain: str, selector: str = "", provider: str = SES) -> SenderRecords:
     keys = tuple(
         DkimKey(f"{token}._domainkey.{domain}", CNAME, f"{token}.dkim.amazonses.com")
         for token in TOKENS
     )
     return SenderRecords(
         domain,
-        SpfNeed(domain, SES),
+        SpfNeed(domain, provider),
         (DkimKey(f"{selector}._domainkey.{domain}", TXT),) if selector else keys,
         (DnsRecord(f"bounce.{domain}", MX, SES_MX),),
     )
@@ -228,7 +260,7 @@ def test_each_zone_gets_its_verdict_and_its_remedy(server: DnsServer, number: in
         }
     )
 
-    verdicts = examine(server, need(domain, zone.selector))
+    verdicts = examine(server, need(domain, zone.selector, zone.provider))
 
     verdict = verdicts.pop(zone.code.subject)
     remedy = [

@@ -6,13 +6,13 @@ to a server of their own.
 """
 
 import socket
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 from urllib.parse import urlsplit
 
 from postledger.lib.errors import RefusedError
-from postledger.lib.sentences import say
+from postledger.lib.sentences import Sentence, say
 from postledger.providers import public_addresses
 
 _RESERVED: Final[Mapping[str, frozenset[str]]] = {
@@ -27,6 +27,27 @@ _LOCAL_NAMES: Final = frozenset({"0.0.0.0", "::", "localhost.localdomain", "ip6-
 
 class OperatorOnlyError(RefusedError):
     code = "operator_only"
+
+
+class ServerHereError(OperatorOnlyError):
+    """A server on this machine that the installation does not allow everybody."""
+
+    def __init__(self, sentence: Sentence, *, setting: str, host: str) -> None:
+        super().__init__(sentence)
+        self.setting = setting
+        self.host = host  # as PRIVATE_HOSTS would name it
+
+
+class CredentialsHereError(OperatorOnlyError):
+    """The credentials of this machine."""
+
+
+class ReservedSettingsError(OperatorOnlyError):
+    """Settings that a person does not give at all."""
+
+    def __init__(self, sentence: Sentence, *, settings: Sequence[str]) -> None:
+        super().__init__(sentence)
+        self.settings = settings
 
 
 def screen_settings(
@@ -56,14 +77,14 @@ def screen_hosts(
     """The settings of the operator as they came by a page: a browser may be led to post them, so
     a host inside is one of those that the installation allows.
     """
-    endpoint = str(settings.get("endpoint", ""))
-    is_here = endpoint and public_addresses.is_here(urlsplit(endpoint).hostname or "")
-    if is_here and not _is_allowed(urlsplit(endpoint).netloc, inside_hosts):
-        raise _refuse_inside()
+    endpoint = urlsplit(str(settings.get("endpoint", "")))
+    is_here = public_addresses.is_here(endpoint.hostname or "")
+    if is_here and not _is_allowed(endpoint.netloc, inside_hosts):
+        raise _refuse_here("endpoint", endpoint.netloc.removesuffix(f":{endpoint.port}"))
     if kind != "smtp" or _is_named(settings, inside_hosts):
         return settings
     if _names_this_machine(str(settings.get("host", ""))):
-        raise _refuse_inside()
+        raise _refuse_here("host", str(settings["host"]))
     return {**settings, "public_only": True}
 
 
@@ -78,12 +99,14 @@ def _is_allowed(authority: str, inside_hosts: Collection[str]) -> bool:
     return authority in inside_hosts or (port.isdecimal() and host in inside_hosts)
 
 
-def _refuse_inside() -> OperatorOnlyError:
-    return OperatorOnlyError(
+def _refuse_here(setting: str, host: str) -> ServerHereError:
+    return ServerHereError(
         say(
-            "A server on this machine is used if PRIVATE_HOSTS names it, or by postledger account"
-            " create."
-        )
+            "Only the operator of the installation sends through a server on this machine:"
+            " postledger account create, or update."
+        ),
+        setting=setting,
+        host=host,
     )
 
 
@@ -98,18 +121,19 @@ def _check_settings(
 ) -> None:
     reserved = sorted(_RESERVED.get(kind, frozenset()) & settings.keys())
     if reserved:
-        raise OperatorOnlyError(
+        raise ReservedSettingsError(
             say(
                 "Only the operator of the installation sets %(settings)s: postledger account"
                 " update.",
                 settings=", ".join(reserved),
-            )
+            ),
+            settings=reserved,
         )
     if kind == "smtp":
         _check_server(settings, is_whole=is_whole, is_inside=is_inside)
     is_given = bool(settings.get("access_key_id"))
     if kind == "ses" and not is_given and (is_whole or "access_key_id" in settings):
-        raise OperatorOnlyError(
+        raise CredentialsHereError(
             say(
                 "Without access_key_id and secret_access_key the account would use the credentials"
                 " of the machine, which only its operator may choose: give the keys of an IAM user."
@@ -119,12 +143,7 @@ def _check_settings(
 
 def _check_server(settings: Mapping[str, object], *, is_whole: bool, is_inside: bool) -> None:
     if not is_inside and _names_this_machine(str(settings.get("host", ""))):
-        raise OperatorOnlyError(
-            say(
-                "Only the operator of the installation sends through a server on this machine:"
-                " postledger account create, or update."
-            )
-        )
+        raise _refuse_here("host", str(settings["host"]))
     is_moved = not is_whole and not settings.keys().isdisjoint(_SERVER)
     if is_moved and "password" not in settings:
         raise OperatorOnlyError(

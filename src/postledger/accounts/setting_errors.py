@@ -11,30 +11,26 @@ from postledger.lib.sentences import Sentence, say
 
 # Pydantic's own errors, with the limits that they name.
 _WORDS: Final[Mapping[str, Callable[[Mapping[str, Any]], Sentence]]] = {
-    "missing": lambda _: say("Field required"),
-    "extra_forbidden": lambda _: say("Extra inputs are not permitted"),
-    "bool_parsing": lambda _: say("Input should be true or false"),
-    "bool_type": lambda _: say("Input should be true or false"),
-    "enum": lambda limits: say("Input should be %(expected)s", expected=limits["expected"]),
-    "float_parsing": lambda _: say("Input should be a valid number"),
-    "float_type": lambda _: say("Input should be a valid number"),
-    "int_from_float": lambda _: say("Input should be a valid integer"),
-    "int_parsing": lambda _: say("Input should be a valid integer"),
-    "int_type": lambda _: say("Input should be a valid integer"),
-    "literal_error": lambda limits: say(
-        "Input should be %(expected)s", expected=limits["expected"]
-    ),
-    "greater_than": lambda limits: say(
-        "Input should be greater than %(limit)s", limit=f"{limits['gt']:g}"
-    ),
+    "missing": lambda _: say("this is required"),
+    "extra_forbidden": lambda _: say("there is no such setting: leave it out"),
+    "bool_parsing": lambda _: say("write true or false"),
+    "bool_type": lambda _: say("write true or false"),
+    "enum": lambda limits: say("write %(expected)s", expected=limits["expected"]),
+    "float_parsing": lambda _: say("write a number"),
+    "float_type": lambda _: say("write a number"),
+    "int_from_float": lambda _: say("write a whole number"),
+    "int_parsing": lambda _: say("write a whole number"),
+    "int_type": lambda _: say("write a whole number"),
+    "literal_error": lambda limits: say("write %(expected)s", expected=limits["expected"]),
+    "greater_than": lambda limits: say("write a number above %(limit)s", limit=f"{limits['gt']:g}"),
     "greater_than_equal": lambda limits: say(
-        "Input should be greater than or equal to %(limit)s", limit=f"{limits['ge']:g}"
+        "write a number of at least %(limit)s", limit=f"{limits['ge']:g}"
     ),
     "less_than_equal": lambda limits: say(
-        "Input should be less than or equal to %(limit)s", limit=f"{limits['le']:g}"
+        "write a number of at most %(limit)s", limit=f"{limits['le']:g}"
     ),
-    "string_too_short": lambda _: say("Input should not be empty"),
-    "string_type": lambda _: say("Input should be a text"),
+    "string_too_short": lambda _: say("this must not be empty"),
+    "string_type": lambda _: say("write a text"),
 }
 
 

@@ -126,8 +126,8 @@ class Env(BaseSettings):
     source_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     """Hosts inside the network that sources of events may be read from, separated by commas."""
     private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
-    """Hosts inside the network that accounts may be given on pages and by the API, separated by
-    commas."""
+    """Hosts on this machine or inside the network that accounts may be given on pages and by the
+    API, separated by commas: 127.0.0.1, relay.internal:2525."""
     dns_resolver: str = ""
     """The resolver that records of senders are looked up at; without it, those of the machine."""
     notion_token: SecretStr = SecretStr("")

@@ -211,6 +211,7 @@ ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_PREVENT_ENUMERATION = True
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_FORMS = {
+    "login": "postledger.web.dashboard.sign_in.forms.SignInForm",
     "reset_password": "postledger.web.dashboard.sign_in.forms.ResetForm",
     "reset_password_from_key": "postledger.web.dashboard.sign_in.forms.NewPasswordForm",
     "change_password": "postledger.web.dashboard.sign_in.forms.ChangePasswordForm",

@@ -288,6 +288,18 @@ def test_the_main_pages_are_used_by_keyboard_alone(acme: Workspace, origin: str)
     assert watch.complaints == []
 
 
+def test_the_first_run_proposes_the_zone_of_the_browser(origin: str) -> None:
+    Workspace.objects.create(name="default")
+    with (
+        browser.chromium() as chromium,
+        browser.visitor(chromium, origin, timezone_id="Europe/Lisbon") as (page, watch),
+    ):
+        page.goto("/first-run")
+        proposed = page.input_value("select[name=time_zone]")
+
+    assert (proposed, watch.complaints) == ("Europe/Lisbon", [])
+
+
 def test_reading_and_forms_work_without_scripts(acme: Workspace, origin: str) -> None:
     EXAMPLES["run"].make_values(acme)
     with (

@@ -32,6 +32,7 @@ from tests.cli import installations
 from tests.providers.fake_smtp import FEATURES, FakeSmtp, Phase
 from tests.web import callers
 from tests.web.dashboard.people import Person, person, plant_session
+from tests.web.dashboard.sign_ins import new_name
 
 pytestmark = pytest.mark.django_db
 
@@ -102,6 +103,39 @@ def test_the_code_makes_an_owner_who_is_signed_in_and_goes_on_to_the_provider(co
     assert re.findall(r"<(\w+)[^>]* autofocus", page.content.decode()) == ["h2"]
 
 
+def test_an_owner_of_an_internal_domain_can_sign_in_again(code: str) -> None:
+    address = f"{new_name()}@acme"
+    browser().post("/first-run", {"code": code, **OWNER, "email": address})
+
+    answer = browser().post("/account/login/", {"login": address, "password": OWNER["password"]})
+
+    assert answer.headers.get("Location") == "/"
+
+
+def test_the_zone_that_the_owner_chooses_is_that_of_the_workspace(code: str) -> None:
+    page = browser().get("/first-run").content.decode()
+    assert re.search(r"<select[^>]* data-propose-zone", page)
+    assert '<option value="UTC" selected>' in page
+
+    browser().post("/first-run", {"code": code, **OWNER, "time_zone": "Europe/Lisbon"})
+
+    assert Workspace.objects.get().time_zone == "Europe/Lisbon"
+    changed = AuditEntry.objects.get(action="workspace.zone_changed")
+    assert changed.actor == f"user {User.objects.get().pk}"
+
+
+def test_no_zone_is_proposed_over_one_that_somebody_chose(code: str) -> None:
+    wrong = browser().post("/first-run", {"code": "WRONG", **OWNER, "time_zone": "Europe/Paris"})
+    Workspace.objects.update(time_zone="Europe/Lisbon")
+    stored = browser().get("/first-run")
+
+    assert '<option value="Europe/Paris" selected>' in wrong.content.decode()
+    assert '<option value="Europe/Lisbon" selected>' in stored.content.decode()
+    assert "data-propose-zone" not in wrong.content.decode() + stored.content.decode()
+    browser().post("/first-run", {"code": code, **OWNER})
+    assert Workspace.objects.get().time_zone == "Europe/Lisbon"
+
+
 def test_the_session_of_before_is_not_the_session_of_the_owner(code: str) -> None:
     client = browser()
     client.get("/first-run")
@@ -116,7 +150,7 @@ def test_a_wrong_code_makes_nobody_and_says_where_the_right_one_is(code: str) ->
     answer = browser().post("/first-run", {"code": "AAAA-BBBB-CCCC-DDDD", **OWNER})
 
     assert answer.status_code == 422
-    assert "postledger first-run prints a new one" in errors_of(answer)["code"]
+    assert "<code>postledger first-run</code> prints a new one" in errors_of(answer)["code"]
     assert OWNER["password"] not in answer.content.decode()
     assert not User.objects.exists()
 
@@ -130,7 +164,7 @@ def test_a_wrong_code_is_said_together_with_everything_else(code: str) -> None:
 def test_without_a_workspace_the_page_says_what_to_run() -> None:
     answer = browser().post("/first-run", {"code": "AAAA-BBBB-CCCC-DDDD", **OWNER})
 
-    assert "Run postledger setup first" in errors_of(answer)["code"]
+    assert "Run <code>postledger setup</code> first" in errors_of(answer)["code"]
 
 
 def test_wrong_codes_of_one_network_are_limited(
@@ -234,28 +268,48 @@ def test_a_wrong_password_stands_beside_the_password_and_is_not_repeated(alice: 
     assert "wrong-hunter2" not in answer.content.decode()
 
 
+NO_HOST = "This is not the name or the address of a host: write it as smtp.example.com."
+
+
 @pytest.mark.parametrize(
-    ("fields", "field"),
+    ("fields", "field", "words"),
     [
-        ({"kind": "smtp"}, "host"),
-        ({"kind": "smtp", "host": "no host"}, "host"),
-        ({"kind": "smtp", "host": "smtp..example"}, "host"),
-        ({"kind": "smtp", "host": f"{'a' * 64}.example"}, "host"),
-        ({"kind": "smtp", "host": "127.0.0.1", "port": "70000"}, "port"),
-        ({"kind": "ses"}, "region"),
-        ({"kind": "ses", "region": "Ireland"}, "region"),
-        ({"kind": "ses", "region": "eu-west-1", "endpoint": "https://evil.example"}, "endpoint"),
+        ({"kind": "smtp"}, "host", "Fill this in."),
+        ({"kind": "smtp", "host": "no host"}, "host", NO_HOST),
+        ({"kind": "smtp", "host": "smtp..example"}, "host", NO_HOST),
+        ({"kind": "smtp", "host": f"{'a' * 64}.example"}, "host", NO_HOST),
+        (
+            {"kind": "smtp", "host": "127.0.0.1", "port": "70000"},
+            "port",
+            "Write a number of at most 65535.",
+        ),
+        ({"kind": "smtp", "host": "127.0.0.1", "port": "x"}, "port", "Write a whole number."),
+        ({"kind": "ses"}, "region", "Fill this in."),
+        (
+            {"kind": "ses", "region": "Ireland"},
+            "region",
+            "Write it as AWS does, such as eu-west-1.",
+        ),
+        (
+            {"kind": "ses", "region": "eu-west-1", "endpoint": "https://evil.example"},
+            "endpoint",
+            (
+                "Mail and credentials go to AWS only: use an endpoint of SES, such as"
+                " https://email.eu-west-1.amazonaws.com, or one of this machine, such as"
+                " http://127.0.0.1:8579."
+            ),
+        ),
     ],
 )
 def test_wrong_settings_are_named_before_anybody_is_asked(
-    alice: Person, fields: dict[str, str], field: str
+    alice: Person, fields: dict[str, str], field: str, words: str
 ) -> None:
     answer = alice.client.post(
         alice.url("start/provider/"), {**fields, "address": "news@acme.example"}
     )
 
     assert answer.status_code == 422
-    assert errors_of(answer).keys() == {field}
+    assert errors_of(answer) == {field: words}
 
 
 @pytest.fixture
@@ -271,24 +325,54 @@ def ses_fields(fake: FakeSes, **changes: str) -> dict[str, str]:
     return {**fields, **keys, "address": "news@acme.example", **changes}
 
 
+NO_ENDPOINT = "Only the operator of this installation uses an endpoint. Leave it empty."
+
+
 @pytest.mark.parametrize(
-    "fields",
+    ("fields", "field", "words"),
     [
-        {"kind": "smtp", "host": "127.0.0.1", "port": "1", "tls": "none"},
-        {"kind": "ses", "region": "eu-west-1"},
-        {
-            "kind": "ses",
-            "region": "eu-west-1",
-            "access_key_id": ACCESS_KEY_ID,
-            "secret_access_key": SECRET_ACCESS_KEY,
-            "endpoint": "http://127.0.0.1:1",
-        },
-        {"kind": "sendgrid", "api_key": API_KEY, "endpoint": "http://127.0.0.1:1"},
+        (
+            {"kind": "smtp", "host": "127.0.0.1", "port": "1", "tls": "none"},
+            "host",
+            (
+                "127.0.0.1 is on the machine of this installation. Ask its operator to add it to"
+                " <code>PRIVATE_HOSTS</code> in <code>postledger.env</code>."
+            ),
+        ),
+        (
+            {"kind": "ses", "region": "eu-west-1"},
+            "access_key_id",
+            (
+                "Without a key of its own it would use the credentials of this machine, which"
+                " belong to its operator. Enter the access key of an IAM user."
+            ),
+        ),
+        (
+            {
+                "kind": "ses",
+                "region": "eu-west-1",
+                "access_key_id": ACCESS_KEY_ID,
+                "secret_access_key": SECRET_ACCESS_KEY,
+                "endpoint": "http://127.0.0.1:1",
+            },
+            "endpoint",
+            NO_ENDPOINT,
+        ),
+        (
+            {"kind": "sendgrid", "api_key": API_KEY, "endpoint": "http://127.0.0.1:1"},
+            "endpoint",
+            NO_ENDPOINT,
+        ),
     ],
 )
 @pytest.mark.parametrize("who", ["a developer", "the owner of another workspace"])
 def test_only_the_operator_turns_an_account_towards_the_machine(
-    who: str, fields: dict[str, str], alice: Person, settings: LazySettings
+    who: str,
+    fields: dict[str, str],
+    field: str,
+    words: str,
+    alice: Person,
+    settings: LazySettings,
 ) -> None:
     settings.PRIVATE_HOSTS = frozenset()
     if who == "a developer":
@@ -301,7 +385,7 @@ def test_only_the_operator_turns_an_account_towards_the_machine(
     )
 
     assert refused.status_code == 422
-    assert "This would use this machine itself" in text_of(refused)
+    assert errors_of(refused) == {field: words}
     assert not ProviderAccount.objects.exists()
 
 
@@ -317,8 +401,28 @@ def test_even_the_operator_enters_this_machine_only_if_a_setting_names_it(
     )
 
     assert refused.status_code == 422
-    assert "PRIVATE_HOSTS" in text_of(refused)
+    assert errors_of(refused)["host"] == (
+        f"{host} is on this machine. To allow it, write"
+        f" <code>PRIVATE_HOSTS=127.0.0.1:2526,relay.internal,{host}</code> into"
+        " <code>postledger.env</code> and start <code>postledger up</code> again."
+    )
     assert not ProviderAccount.objects.exists()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
+def test_a_fake_of_the_operator_is_allowed_by_the_setting_that_the_page_names(
+    host: str, alice: Person, settings: LazySettings
+) -> None:
+    settings.PRIVATE_HOSTS = frozenset()
+    fields = {"kind": "sendgrid", "api_key": API_KEY, "endpoint": f"http://{host}:1"}
+    page, address = alice.url("start/provider/"), {"address": "news@acme.example"}
+
+    refused = alice.client.post(page, {**fields, **address})
+    settings.PRIVATE_HOSTS = frozenset({host})
+    asked = alice.client.post(page, {**fields, **address})
+
+    assert f"<code>PRIVATE_HOSTS={host}</code>" in errors_of(refused)["endpoint"]
+    assert "PRIVATE_HOSTS" not in text_of(asked)
 
 
 def test_a_private_address_of_the_operator_is_not_connected_to_unless_it_is_named(

@@ -330,5 +330,35 @@ def test_an_operator_prints_a_link_which_is_noted(
         call_command("member", "reset-link", "nobody@example.com")
 
 
+def test_a_member_whom_nobody_invited_gets_a_link_to_join_by_command(
+    bob: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("member", "add", "acme", "Olga@acme", "--role", "owner")
+    command = "postledger member invite acme Olga@acme"
+    assert f"{command} prints a link to join with." in capsys.readouterr().out
+    with pytest.raises(CommandError, match=f"Olga@acme has not joined yet: {command} prints"):
+        call_command("member", "reset-link", "olga@ACME")
+
+    call_command("member", "invite", "acme", "olga@acme")
+
+    url = capsys.readouterr().out.strip()
+    assert url.startswith("https://mail.example/join/")
+    client = browser()
+    client.post(urlsplit(url).path, {"name": "Olga", "password": NEW})
+    olga = User.objects.get(email="olga@acme")
+    assert Member.objects.get(user=olga).role == Role.OWNER
+    assert sign_in(browser(), olga, NEW).headers["Location"] == "/"
+    assert AuditEntry.objects.filter(action="member.invited").count() == 1
+
+    with pytest.raises(CommandError, match="has joined already; no invitation is needed"):
+        call_command("member", "invite", "acme", "olga@acme")
+
+
+def test_an_address_of_an_internal_domain_gets_a_letter(bob: User) -> None:
+    olga = person(f"{sign_ins.new_name()}@acme")
+
+    assert link_of(olga)
+
+
 def text(answer: Any) -> str:
     return str(answer.content.decode())

@@ -138,6 +138,16 @@ def test_the_records_to_paste_stand_beside_what_is_wrong(server: DnsServer) -> N
     assert "<b>_dmarc.acme.example</b>" in page
 
 
+def test_for_a_relay_that_nobody_knows_the_page_asks_to_fill_in_a_gap(server: DnsServer) -> None:
+    sender = connect("smtp", {"host": "smtp.acme.example"})
+
+    page = sign_in(sender.workspace_id).read(f"senders/{sender.pk}/dns/")
+
+    assert "v=spf1 include:SPF-OF-YOUR-RELAY ~all" in page
+    assert "Ask whoever runs your relay what stands for SPF-OF-YOUR-RELAY" in page
+    assert "v=spf1 ~all" not in page
+
+
 def test_a_resolver_that_is_down_is_told_and_blames_nobody(settings: LazySettings) -> None:
     sender = connect()
     settings.DNS_RESOLVER = "127.0.0.1:1"
@@ -229,7 +239,6 @@ def test_limits_and_hours_are_changed_and_audited() -> None:
     ("field", "value", "sentence"),
     [
         ("spans", "9 to 5", "Write times as 09:00-18:00"),
-        ("zone", "Lisbon", "There is no such time zone"),
         ("daily_limit", "0", "greater than or equal to 1"),
         ("daily_limit", "1.00", "Write a whole number"),
         ("rate_per_hour", "1,5", "Write a whole number"),
@@ -270,6 +279,36 @@ def test_the_form_of_limits_shows_a_rate_with_all_its_digits() -> None:
     Sender.objects.update(rate_per_second=1234.5678)
 
     assert 'value="1234.5678"' in sign_in(sender.workspace_id).read(f"senders/{sender.pk}/limits/")
+
+
+def test_a_zone_is_chosen_and_belongs_to_hours() -> None:
+    sender = connect()
+    person, page = sign_in(sender.workspace_id), f"senders/{sender.pk}/limits/"
+    assert '<option value="" selected>As the workspace: UTC</option>' in person.read(page)
+
+    alone = person.post(page, zone="Europe/Berlin")
+    unknown = person.post(page, spans="09:00-18:00", days="mon", zone="Berlin")
+    kept = person.post(page, spans="09:00-18:00", days="mon", zone="Europe/Berlin")
+
+    assert "A zone belongs to hours: enter hours too" in alone.content.decode()
+    assert "Berlin is not one of the available choices" in unknown.content.decode()
+    assert (alone.status_code, unknown.status_code, kept.status_code) == (422, 422, 302)
+    sender.refresh_from_db()
+    assert sender.working_hours
+    assert sender.working_hours["zone"] == "Europe/Berlin"
+    assert '<option value="Europe/Berlin" selected>' in person.read(page)
+
+
+def test_whoever_takes_the_hours_away_need_not_touch_their_zone() -> None:
+    sender = connect()
+    person, page = sign_in(sender.workspace_id), f"senders/{sender.pk}/limits/"
+    person.post(page, spans="09:00-18:00", days="mon", zone="Europe/Berlin")
+
+    answer = person.post(page, spans="", days="mon", zone="Europe/Berlin")
+
+    assert answer.status_code == 302
+    sender.refresh_from_db()
+    assert sender.working_hours is None
 
 
 def test_hours_without_a_day_are_asked_about() -> None:

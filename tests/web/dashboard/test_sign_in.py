@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from postledger.accounts.models import Member, User
+from postledger.providers import addresses
 from postledger.web.dashboard.sign_in import urls
 from tests.cli import installations
 from tests.web.dashboard import sign_ins
@@ -71,6 +72,32 @@ def test_the_case_of_the_address_does_not_matter() -> None:
     client.post("/account/login/", {"login": user.email.upper(), "password": PASSWORD})
 
     assert is_in(client)
+
+
+@pytest.mark.parametrize(
+    ("stored", "typed"),
+    [
+        ("{}@acme", "{}@Acme"),
+        ("{}@localhost", "{}@localhost"),
+        ("{}@xn--mnchen-3ya.example", "{}@münchen.example"),
+        ("жук-{}@acme.example", "Жук-{}@acme.example"),
+    ],
+)
+def test_whoever_may_own_an_account_can_sign_in_to_it(stored: str, typed: str) -> None:
+    """One rule: also an address of an internal domain, or in another script."""
+    name, client = sign_ins.new_name(), browser()
+    person(addresses.canonical(stored.format(name)))
+
+    answer = client.post("/account/login/", {"login": typed.format(name), "password": PASSWORD})
+
+    assert answer.headers.get("Location") == "/"
+    assert is_in(client)
+
+
+def test_what_is_no_address_is_said_in_the_words_of_every_form() -> None:
+    answer = browser().post("/account/login/", {"login": "olga", "password": PASSWORD})
+
+    assert "This is not an email address. Write it as name@example.com." in answer.content.decode()
 
 
 def test_a_wrong_password_says_how_many_tries_are_left() -> None:

@@ -21,6 +21,8 @@ from postledger.providers.dns.records import (
 from postledger.providers.dns.verdicts import Code, Verdict
 
 MOST_LOOKUPS = 10
+# In a record to paste: what whoever runs the relay has to say. Without it nobody could send.
+GAP = "include:SPF-OF-YOUR-RELAY"
 _VERSION = "v=spf1"
 _COUNTED = frozenset({"include", "a", "mx", "ptr", "exists", "redirect"})
 _FOLLOWED = frozenset({"include", "redirect"})
@@ -71,7 +73,7 @@ def judge(need: SpfNeed, lookups: Lookups) -> Verdict:
         return Verdict(Code.SPF_UNANSWERED, need.domain, texts, detail=walk.open_questions[0].name)
     verdict = walk.fault or _judge_whole(need, walk)
     words = _keep_words(verdict.code, texts, walk.faulty_word)
-    remedy = () if words is None else (_write_record(need, words),)
+    remedy = () if words is None else (_write_record(need, words, verdict.code),)
     return Verdict(verdict.code, need.domain, texts, verdict.detail, remedy)
 
 
@@ -192,12 +194,21 @@ def _judge_whole(need: SpfNeed, walk: _Walk) -> Verdict:
     """Whether a record that receivers understand says the right thing."""
     if "all" in walk.permitted:
         return Verdict(Code.SPF_OPEN, need.domain)
-    if need.term and need.term not in walk.permitted:
+    lets_send = (
+        need.term in walk.permitted if need.term else any(map(_names_server, walk.permitted))
+    )
+    if not lets_send:
         return Verdict(Code.SPF_LACKS_PROVIDER, need.domain, detail=need.term)
     ends = [term.qualifier for term in walk.own_terms if term.name == "all"]
     is_redirected = any(term.name == "redirect" for term in walk.own_terms)
     is_undecided = ends[0] == "?" if ends else not is_redirected
     return Verdict(Code.SPF_UNDECIDED if is_undecided else Code.SPF_RIGHT, need.domain)
+
+
+def _names_server(written: str) -> bool:
+    """Whether a term lets a server send by itself; the terms of other records are listed too."""
+    name = written.partition(":")[0]
+    return name not in {*_FOLLOWED, "exp"} or "%" in written
 
 
 def _keep_words(code: Code, texts: Sequence[str], faulty_word: str) -> list[str] | None:
@@ -216,11 +227,20 @@ def _keep_words(code: Code, texts: Sequence[str], faulty_word: str) -> list[str]
             return words
 
 
-def _write_record(need: SpfNeed, words: Sequence[str]) -> DnsRecord:
+def _write_record(need: SpfNeed, words: Sequence[str], code: Code) -> DnsRecord:
     """As strict as the record was, and never weaker than ~all."""
     kept = [word for word in words if word.lower().lstrip("+?~-") != "all"]
     if need.term and need.term not in {normalise(word.lstrip("+")) for word in kept}:
         kept.insert(0, need.term)
+    # Who pastes a record that lets nobody send makes all their mail suspect.
+    lacks_relay = code in {Code.SPF_TOO_MANY_LOOKUPS, Code.SPF_LACKS_PROVIDER}
+    if not need.term and (lacks_relay or not any(map(_permits, kept))):
+        kept.insert(0, GAP)
     if not any(word.lower().startswith("redirect=") for word in kept):
         kept.append("-all" if "-all" in {word.lower() for word in words} else "~all")
     return DnsRecord(need.domain, RecordType.TXT, " ".join([_VERSION, *kept]))
+
+
+def _permits(word: str) -> bool:
+    term = _read_term(word)
+    return term is not None and term.qualifier == "+" and term.name != "exp"

@@ -43,7 +43,9 @@ def _check_host(value: str) -> str:
     else:
         is_name = _WORD.fullmatch(value) is not None
     if not is_name:
-        raise ValueError(say("is not the name or the address of a host"))
+        raise ValueError(
+            say("this is not the name or the address of a host: write it as smtp.example.com")
+        )
     return value
 
 
@@ -55,7 +57,7 @@ def _own_name() -> str:
 def _check_selector(value: str) -> str:
     if value and not _SELECTOR.fullmatch(value):
         raise ValueError(
-            say("is no selector: use letters, digits, hyphens and dots, such as mail2026")
+            say("this is no selector: use letters, digits, hyphens and dots, such as mail2026")
         )
     return value
 

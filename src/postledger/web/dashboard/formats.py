@@ -1,10 +1,11 @@
 """How pages write figures, shares, moments and spans of time; template tags and filters."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 from django import template
 from django.utils import formats, timezone
-from django.utils.html import format_html
+from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
@@ -29,6 +30,15 @@ def icon(name: str) -> SafeString:
 def translated(text: str) -> str:
     """A sentence of a service, in the reader's language."""
     return sentences.translate(text)
+
+
+_CODE = re.compile(r"`([^`]+)`")
+
+
+@register.filter
+def code(text: str) -> SafeString:
+    """A text in which a command or a setting stands between backticks."""
+    return SafeString(_CODE.sub(r"<code>\1</code>", conditional_escape(text)))
 
 
 @register.filter

@@ -16,6 +16,7 @@ class Command(base_command.RefusableCommand):
         if notice is None:
             raise CommandError(
                 "Somebody can sign in already, so the first run is over. An owner invites others"
-                " on the page Members."
+                " on the page Members. If no owner can sign in, postledger member reset-link"
+                " ADDRESS prints a link for a new password."
             )
         self.stdout.write(notice)

@@ -1,31 +1,39 @@
 """`postledger member`: adds people to a workspace, limits their runs, and lets them in again."""
 
+import shlex
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import override
 
 from django.conf import settings
 from django.core.management.base import CommandError
+from django.urls import reverse
 
 from postledger.accounts import limits, queries
 from postledger.accounts.models import Member, User, Workspace
-from postledger.accounts.people import members, password_resets
+from postledger.accounts.people import invitations, members, password_resets
 from postledger.accounts.people.roles import Role
 from postledger.cli import base_command, pace_arguments
 from postledger.deliveries import account_changes
+from postledger.providers import addresses
 
 
 class Command(base_command.NounCommand):
     help = (
         "Adds people to a workspace, lists them, limits the runs that they launch, and prints links"
-        " for new passwords."
+        " to join and for new passwords."
     )
 
     @override
     def add_verbs(self, verb: base_command.Verb) -> None:
         add = verb("add", self._add, "Adds a member to a workspace.")
         limit = verb("limit", self._limit, "Sets how many mails the member's runs may send.")
-        for parser in (add, limit):
+        invite = verb(
+            "invite",
+            self._print_invitation,
+            "Prints a link with which a member joins; it works once, for seven days.",
+        )
+        for parser in (add, limit, invite):
             base_command.add_workspace(parser)
             parser.add_argument("email")
         add.add_argument(
@@ -50,6 +58,7 @@ class Command(base_command.NounCommand):
     def _add(self, *, workspace: Workspace, email: str, role: str, name: str, actor: str) -> None:
         members.add_member(workspace.id, email=email, role=Role(role), name=name, actor=actor)
         self.stdout.write(f'Added {email} to workspace "{workspace.name}" as {role}.')
+        self.stdout.write(f"{_name_invite_command(workspace, email)} prints a link to join with.")
 
     def _limit(self, *, workspace: Workspace, email: str, per_day: int | None, actor: str) -> None:
         member = base_command.member(workspace, email)
@@ -59,14 +68,23 @@ class Command(base_command.NounCommand):
         text = limits.describe(daily_limit=per_day) or "without a limit"
         self.stdout.write(f"Runs that {member.email} launches send {text}.")
 
+    def _print_invitation(self, *, workspace: Workspace, email: str, actor: str) -> None:
+        member = base_command.member(workspace, addresses.canonical(email))
+        invitation = invitations.invite_member(
+            workspace.id, member_id=member.id, now=datetime.now(UTC), actor=actor
+        )
+        self._print_link(reverse("join", args=[invitation.token]))
+
     def _print_reset_link(self, *, email: str, actor: str) -> None:
+        email = addresses.canonical(email)
         user = User.objects.filter(email=email.lower()).first()
         if user is None:
-            raise CommandError(
-                f"Nobody signs in with {email}. postledger member list shows who was invited."
-            )
+            raise CommandError(_explain_stranger(email))
         link = password_resets.print_reset_link(user, now=datetime.now(UTC), actor=actor)
-        self.stdout.write(settings.PUBLIC_URL.rstrip("/") + link.path)
+        self._print_link(link.path)
+
+    def _print_link(self, path: str) -> None:
+        self.stdout.write(settings.PUBLIC_URL.rstrip("/") + path)
         if not settings.PUBLIC_URL:
             self.stderr.write(
                 "PUBLIC_URL is empty: put the address of this installation before it."
@@ -87,3 +105,17 @@ def _describe(member: Member) -> Iterator[str]:
         yield f"“{member.name}”"
     if member.daily_limit is not None:
         yield limits.describe(daily_limit=member.daily_limit)
+
+
+def _explain_stranger(email: str) -> str:
+    """Why somebody who cannot sign in gets no link for a new password, and what lets them in."""
+    added = Member.objects.filter(email__iexact=email, user=None, removed_at=None)
+    member = added.select_related("workspace").order_by("pk").first()
+    if member is None:
+        return f"Nobody signs in with {email}. postledger member list shows who was invited."
+    command = _name_invite_command(member.workspace, member.email)
+    return f"{member.email} has not joined yet: {command} prints a link to join with."
+
+
+def _name_invite_command(workspace: Workspace, email: str) -> str:
+    return shlex.join(["postledger", "member", "invite", workspace.name, email])

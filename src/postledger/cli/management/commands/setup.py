@@ -19,6 +19,13 @@ from postledger.deliveries import partitions
 from postledger.lib.errors import RefusedError
 from postledger.observability import schema
 
+# Of the first workspace and its sender.
+_READ_ONCE = (
+    *("FROM_EMAIL", "FROM_NAME"),
+    *("ORG_NAME", "ORG_ADDRESS", "UNSUBSCRIBE_BASE_URL"),
+    "TEST_EMAILS",
+)
+
 
 class Command(BaseCommand):
     help = "Applies migrations, and creates partitions and the first workspace."
@@ -91,13 +98,25 @@ def _create_workspace() -> str:
             " Correct the environment and run postledger setup again."
         ) from None
     if workspace_id is None:
-        return "A workspace already exists; FROM_EMAIL, ORG_NAME and similar are ignored."
+        return _describe_existing()
     if not settings.FROM_EMAIL:
         return 'Created workspace "default".'
     return (
         f'Created workspace "default" with sender {settings.FROM_EMAIL}, which sends at most'
         f" {settings.SEND_RATE_PER_SEC:g} mails a second (postledger sender limit); attach an"
         " account with postledger sender attach."
+    )
+
+
+def _describe_existing() -> str:
+    """Names the variables that somebody may have changed in vain."""
+    given = [name for name in _READ_ONCE if getattr(settings, name)]
+    if not given:
+        return "There is a workspace already, which was not changed."
+    return (
+        f"There is a workspace already, which was not changed: {', '.join(given)} counted only when"
+        " the first was created. Change these on the dashboard, or by postledger workspace and"
+        " postledger sender."
     )
 
 

@@ -2,7 +2,7 @@
 
 import secrets
 import shlex
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable
 from typing import override
 
@@ -15,13 +15,22 @@ from postledger.accounts import queries
 from postledger.accounts.models import Workspace
 from postledger.cli import database_creation
 from postledger.cli.doctor import broker, postgres
+from postledger.cli.management.commands import sender
 from postledger.config import checks, env, env_file
 from postledger.lib.check_results import CheckResult, Level
+from postledger.providers import addresses
 
 _SENDER = "hello@example.com"  # nobody's address: a sandbox needs no real one
 # What the new file has; these two are made up if they are not set.
 _GENERATED = ("SECRET_KEY", "UNSUBSCRIBE_SECRET")
-_WRITTEN = (*_GENERATED, "DATABASE_URL", "REDIS_URL", "BROKER_URL", "PUBLIC_URL")
+_WRITTEN = (
+    *_GENERATED,
+    "DATABASE_URL",
+    "REDIS_URL",
+    "BROKER_URL",
+    "PUBLIC_URL",
+    "PRIVATE_HOSTS",
+)
 
 
 class Command(BaseCommand):
@@ -31,8 +40,19 @@ class Command(BaseCommand):
 
     @override
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--from", dest="address", metavar="ADDRESS", help="of the first sender")
-        parser.add_argument("--smtp", metavar="HOST:PORT", help="its server; default: the sandbox")
+        parser.add_argument(
+            "--from",
+            dest="address",
+            type=_check_address,
+            metavar="ADDRESS",
+            help="of the first sender",
+        )
+        parser.add_argument(
+            "--smtp",
+            type=_check_server,
+            metavar="HOST:PORT",
+            help="its server; default: the sandbox",
+        )
         parser.add_argument("--tls", choices=["none", "starttls", "implicit"], help="with --smtp")
 
     @override
@@ -83,6 +103,18 @@ class Command(BaseCommand):
             call_command("sender", "create", first.name, address, *server, stdout=self.stdout)
 
 
+def _check_address(text: str) -> str:
+    """Before anything is written: what was half done would have to be undone by hand."""
+    if not addresses.is_valid(text):
+        raise ArgumentTypeError(f"{text!r} is not an email address; use the form news@example.com")
+    return text
+
+
+def _check_server(text: str) -> str:
+    sender.parse_server(text)
+    return text
+
+
 def _ensure_file() -> str:
     """Creates the file of settings and uses its secrets; an existing file stays as it is."""
     path = env_file.find_path()
@@ -118,4 +150,6 @@ def _choose_values() -> dict[str, str]:
 
 
 def _as_text(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(value)
     return value.get_secret_value() if isinstance(value, SecretStr) else str(value)

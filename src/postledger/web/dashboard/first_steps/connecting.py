@@ -9,7 +9,12 @@ from django.utils.translation import gettext as _
 
 from postledger.accounts import operator_settings, queries
 from postledger.accounts.models import Sender
-from postledger.accounts.operator_settings import OperatorOnlyError
+from postledger.accounts.operator_settings import (
+    CredentialsHereError,
+    OperatorOnlyError,
+    ReservedSettingsError,
+    ServerHereError,
+)
 from postledger.accounts.people import first_run
 from postledger.accounts.provider_accounts import Settings
 from postledger.accounts.queries import SenderArchivedError
@@ -66,17 +71,44 @@ def _read_settings(form: ProviderForm, visitor: Visitor) -> Settings | None:
         return None
     kind, given = form.cleaned_data["kind"], form.read_settings()
     hosts = settings.PRIVATE_HOSTS
+    is_operator = first_run.is_operator(visitor.member)
     try:
-        if first_run.is_operator(visitor.member):
+        if is_operator:
             return operator_settings.screen_hosts(kind, given, inside_hosts=hosts)
         return operator_settings.screen_settings(kind, given, is_whole=True, inside_hosts=hosts)
-    except OperatorOnlyError:
-        text = _(
-            "This would use this machine itself: a server on it, or its credentials. Only the"
-            " operator may enter that: postledger account create, or PRIVATE_HOSTS for a server."
-        )
-        form.add_error(None, text)
+    except OperatorOnlyError as refused:
+        field, text = _explain_refusal(refused, is_operator=is_operator)
+        form.add_error(field, text)
         return None
+
+
+def _explain_refusal(refused: OperatorOnlyError, *, is_operator: bool) -> tuple[str | None, str]:
+    """What somebody can do about it, and the field that it stands beside."""
+    match refused:
+        case ServerHereError(setting=setting, host=host) if is_operator:
+            text = _(
+                "%(host)s is on this machine. To allow it, write `PRIVATE_HOSTS=%(hosts)s` into"
+                " `postledger.env` and start `postledger up` again."
+            )
+            hosts = ",".join([*sorted(settings.PRIVATE_HOSTS), host])
+            return setting, text % {"host": host, "hosts": hosts}
+        case ServerHereError(setting=setting, host=host):
+            text = _(
+                "%(host)s is on the machine of this installation. Ask its operator to add it to"
+                " `PRIVATE_HOSTS` in `postledger.env`."
+            )
+            return setting, text % {"host": host}
+        case CredentialsHereError():
+            return "access_key_id", _(
+                "Without a key of its own it would use the credentials of this machine, which"
+                " belong to its operator. Enter the access key of an IAM user."
+            )
+        case ReservedSettingsError(settings=["endpoint"]):
+            return "endpoint", _(
+                "Only the operator of this installation uses an endpoint. Leave it empty."
+            )
+        case _:
+            return None, translate(refused)
 
 
 def _check(form: ProviderForm, visitor: Visitor, given: Settings, *, is_ignoring: bool) -> bool:
@@ -112,7 +144,7 @@ def _store(form: ProviderForm, visitor: Visitor, given: Settings) -> bool:
     except SenderConnectedError:
         text = _(
             "Emails from this address go out through another account already. Choose another"
-            " address, or change that account: postledger account update."
+            " address, or change that account: `postledger account update`."
         )
         form.add_error("address", text)
     except SenderArchivedError:

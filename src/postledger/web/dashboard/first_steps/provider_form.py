@@ -147,7 +147,7 @@ class ProviderForm(PageForm):
             module, settings = registry.load_module(kind), self.read_settings()
             for error in setting_errors.find_setting_errors(lambda: module.build(settings)):
                 field = error.name if error.name in self.fields else None
-                self.add_error(field, translate(error.message))
+                self.add_error(field, _write_sentence(translate(error.message)))
         return super().clean()
 
     def check_provider(self, settings: Settings) -> Sequence[Finding]:
@@ -165,6 +165,11 @@ class ProviderForm(PageForm):
             if is_setting(finding):
                 parts.insert(1, _("Correct it and check again."))
             self.add_error(field, " ".join(filter(None, parts)))
+
+
+def _write_sentence(text: str) -> str:
+    """What stands in the middle of a sentence elsewhere."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
 def is_setting(finding: Finding) -> bool:

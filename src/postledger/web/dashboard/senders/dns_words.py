@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from postledger.accounts.models import Sender
 from postledger.lib.check_results import Level
-from postledger.providers.dns import dkim
+from postledger.providers.dns import dkim, spf
 from postledger.providers.dns.records import DnsRecord
 from postledger.providers.dns.verdicts import Code, Verdict
 
@@ -81,6 +81,14 @@ _TEXTS: Final[Mapping[Code, object]] = {
         "Large mailbox providers refuse bulk mail without it. Paste this:"
     ),
 }
+_FILL_IN = gettext_lazy(
+    "Ask whoever runs your relay what stands for SPF-OF-YOUR-RELAY; for servers of your own, write"
+    " ip4: and their address in place of the include. Then paste this:"
+)
+_FILL_IN_AND_REPLACE = gettext_lazy(
+    "Ask whoever runs your relay what stands for SPF-OF-YOUR-RELAY; for servers of your own, write"
+    " ip4: and their address in place of the include. Then paste this in place of what is there:"
+)
 _UNANSWERED = gettext_lazy("No resolver answered about %(detail)s. Look up again later.")
 
 
@@ -114,6 +122,14 @@ def _explain_key(verdict: Verdict) -> list[str]:
     return [_("PUBLIC-KEY stands for the public key of the server that signs.")]
 
 
+def _find_text(verdict: Verdict) -> object:
+    if any(spf.GAP in record.value for record in verdict.remedy):
+        return _FILL_IN_AND_REPLACE if verdict.seen else _FILL_IN
+    if verdict.code.is_unanswered:
+        return _UNANSWERED
+    return _TEXTS.get(verdict.code, _REPLACE if verdict.remedy else "")
+
+
 def _describe(verdict: Verdict, provider: str) -> DnsLine:
     values = {
         "provider": provider,
@@ -122,13 +138,10 @@ def _describe(verdict: Verdict, provider: str) -> DnsLine:
         "count": verdict.count,
         "total": max(verdict.count, verdict.count + len(verdict.remedy)),
     }
-    text: object = _REPLACE if verdict.remedy else ""
-    if verdict.code.is_unanswered:
-        text = _UNANSWERED
     return DnsLine(
         _LEVELS[verdict.code.level],
         str(_TITLES[verdict.code]) % values,
-        " ".join([*_explain_key(verdict), str(_TEXTS.get(verdict.code, text)) % values]),
+        " ".join([*_explain_key(verdict), str(_find_text(verdict)) % values]),
         verdict.seen,
         verdict.remedy,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, override
+from zoneinfo import available_timezones
 
 from django import forms
 from django.utils.dates import WEEKDAYS
@@ -12,7 +13,7 @@ from postledger.accounts import limits, working_hours
 from postledger.accounts.limits import LimitChanges
 from postledger.accounts.models import Sender
 from postledger.accounts.trail import Action
-from postledger.accounts.working_hours import Hours, InvalidHoursError, InvalidTimeZoneError
+from postledger.accounts.working_hours import Hours, InvalidHoursError
 from postledger.web.dashboard.forms import DecimalField, WholeNumberField
 from postledger.web.dashboard.shared_form import SharedForm
 
@@ -61,19 +62,28 @@ class LimitsForm(SharedForm):
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
-    zone = forms.CharField(
+    zone = forms.ChoiceField(
         label=gettext_lazy("Time zone"),
-        max_length=64,
         required=False,
-        help_text=gettext_lazy("As Europe/Lisbon. Empty: that of the workspace."),
+        help_text=gettext_lazy("Of these hours; limits have that of the workspace."),
     )
 
     hours: Hours | None = None
+
+    def __init__(self, *args: Any, workspace_zone: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        own = _("As the workspace: %(zone)s") % {"zone": workspace_zone}
+        zones = [(zone, zone) for zone in sorted(available_timezones())]
+        self.fields["zone"].choices = [("", own), *zones]  # type: ignore[attr-defined]  # of a choice field
 
     @override
     def clean(self) -> dict[str, Any] | None:
         values = self.cleaned_data
         spans = values.get("spans", "").replace(",", " ").split()
+        # Whoever takes the hours away takes their zone away with them.
+        if not spans and values.get("zone") and "zone" in self.changed_data:
+            text = _("A zone belongs to hours: enter hours too, or choose that of the workspace.")
+            self.add_error("zone", text)
         if spans and not self.errors:
             if not values["days"]:
                 self.add_error("days", _("Choose a day at least, or leave the hours empty."))
@@ -84,8 +94,6 @@ class LimitsForm(SharedForm):
                 )
             except InvalidHoursError:
                 self.add_error("spans", _("Write times as 09:00-18:00, with a space between two."))
-            except InvalidTimeZoneError:
-                self.add_error("zone", _("There is no such time zone. Write it as Europe/Lisbon."))
         return super().clean()
 
     @property

@@ -6,13 +6,29 @@ from typing import Any, override
 from allauth.account import forms as allauth
 from django.http import HttpRequest
 
+from postledger.web.dashboard.forms import AddressField
 from postledger.web.dashboard.sign_in import reset_letters
 from postledger.web.shared import requests
+
+
+class OwnAddressField(AddressField):
+    """The address of a person, by the rule of those who let people in: also root@localhost."""
+
+    @override
+    def clean(self, value: Any) -> str:
+        return super().clean(value).lower()  # as people are stored
+
+
+class SignInForm(allauth.LoginForm):  # type: ignore[misc]  # allauth has no types
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["login"] = OwnAddressField()
 
 
 class ResetForm(allauth.ResetPasswordForm):  # type: ignore[misc]  # allauth has no types
     """Mails through the ledger, and answers the same for every address."""
 
+    email = OwnAddressField()
     can_send = property(lambda _form: reset_letters.can_send())
 
     @override

@@ -2,23 +2,29 @@
 
 from collections.abc import Mapping
 from typing import Any, Final, override
+from zoneinfo import available_timezones
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
-from postledger.accounts.models import Member, User
-from postledger.accounts.people import first_run
+from postledger.accounts import queries, workspaces
+from postledger.accounts.models import Member, User, Workspace
+from postledger.accounts.people import first_run, invitations
 from postledger.accounts.people.first_run import FirstRunCodeError, FirstRunOverError, NotSetUpError
+from postledger.deliveries import account_changes
 from postledger.web.dashboard.first_steps import steps
 from postledger.web.dashboard.forms import AddressField, PersonForm
 from postledger.web.dashboard.people import arrivals
 from postledger.web.shared import guesses, throttle
 from postledger.web.shared.throttle import RateExceededError
+
+_NO_ZONE: Final = "UTC"  # of a workspace for which nobody has chosen one
 
 # Strangers who guess must not keep the operator out: of all together very many are let through,
 # and the code has 80 bits.
@@ -31,7 +37,9 @@ class OwnerForm(PersonForm):
     code = forms.CharField(
         label=gettext_lazy("One-time code"),
         max_length=100,
-        help_text=gettext_lazy("postledger up printed it; postledger first-run prints a new one."),
+        help_text=gettext_lazy(
+            "`postledger up` printed it; `postledger first-run` prints a new one."
+        ),
         widget=forms.TextInput(
             {"class": "input mono", "autocomplete": "off", "autocapitalize": "characters"}
         ),
@@ -40,12 +48,24 @@ class OwnerForm(PersonForm):
         label=gettext_lazy("Email address"), widget=forms.EmailInput({"autocomplete": "username"})
     )
 
-    field_order = ("code", "name", "email", "password")
+    time_zone = forms.ChoiceField(
+        label=gettext_lazy("Time zone"),
+        initial=_NO_ZONE,
+        required=False,
+        help_text=gettext_lazy("Of these pages and of daily limits."),
+    )
+
+    field_order = ("code", "name", "email", "password", "time_zone")
 
     def __init__(self, network: str, values: Mapping[str, Any] | None) -> None:
         """`network` is the one that the code comes from."""
-        super().__init__(values)
+        stored = Workspace.objects.order_by("pk").values_list("time_zone", flat=True).first()
+        super().__init__(values, initial={"time_zone": stored or _NO_ZONE})
         self._network = network
+        zone = self.fields["time_zone"]
+        zone.choices = [(name, name) for name in sorted(available_timezones())]  # type: ignore[attr-defined]  # of a choice field
+        if values is None and stored in {None, _NO_ZONE}:
+            zone.widget.attrs["data-propose-zone"] = ""  # for zone.js
 
     def clean_code(self) -> str:
         """Checked here, so that a wrong code is said together with everything else."""
@@ -57,12 +77,12 @@ class OwnerForm(PersonForm):
             _GUESSES.note_wrong(code, self._network)
             raise ValidationError(
                 _(
-                    "This is not the code. postledger up prints it when it starts; if it scrolled"
-                    " away, postledger first-run prints a new one."
+                    "This is not the code. `postledger up` prints it when it starts; if it scrolled"
+                    " away, `postledger first-run` prints a new one."
                 )
             ) from None
         except NotSetUpError:
-            text = _("There is no workspace yet. Run postledger setup first.")
+            text = _("There is no workspace yet. Run `postledger setup` first.")
             raise ValidationError(text) from None
         except RateExceededError as exceeded:
             text = _("Too many wrong codes. Try again in %(minutes)s minutes.")
@@ -105,14 +125,28 @@ def _create_owner(form: OwnerForm) -> User | None:
     """The owner; None with the reason, if nobody can become one now."""
     values = form.cleaned_data
     try:
-        return first_run.create_owner(
-            values["code"], email=values["email"], name=values["name"], password=values["password"]
-        )
+        with transaction.atomic():
+            user = first_run.create_owner(
+                values["code"],
+                email=values["email"],
+                name=values["name"],
+                password=values["password"],
+            )
+            _set_zone(user, values["time_zone"])
+            return user
     except FirstRunCodeError:
         form.add_error("code", _("Another code was issued meanwhile: enter that one."))
     except FirstRunOverError:
         form.add_error(None, _("Somebody created the owner meanwhile: sign in instead."))
     return None
+
+
+def _set_zone(user: User, zone: str) -> None:
+    """Mail that programs have sent already may wait for the end of a former day."""
+    workspace = Workspace.objects.get(member__user=user)
+    if zone and zone != workspace.time_zone:
+        workspaces.set_time_zone(workspace.pk, zone, actor=invitations.actor_of(user))
+        account_changes.limits_changed(queries.sender_ids(workspace.pk))
 
 
 def _first_workspace_id(user: User) -> int:

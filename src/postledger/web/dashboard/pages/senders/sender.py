@@ -196,7 +196,11 @@ def change_selector(request: HttpRequest, visitor: Visitor, sender_id: int) -> H
 @require_http_methods(["GET", "HEAD", "POST"])
 def change_limits(request: HttpRequest, visitor: Visitor, sender_id: int) -> HttpResponse:
     sender = queries.get_limited_sender(visitor.workspace.pk, sender_id)
-    form = LimitsForm(limits_form.read_stored(sender), request.POST or None)
+    form = LimitsForm(
+        limits_form.read_stored(sender),
+        request.POST or None,
+        workspace_zone=visitor.workspace.time_zone,
+    )
     if request.method == "POST" and form.is_valid() and _store_limits(form, visitor, sender):
         messages.success(request, _("Saved. Workers follow within 10 seconds."))
         return redirect("sender", visitor.workspace.pk, sender_id)
