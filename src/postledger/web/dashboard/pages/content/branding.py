@@ -18,6 +18,7 @@ from postledger.accounts.people.roles import Permission
 from postledger.accounts.workspaces import InvalidOrganisationError
 from postledger.content import brandings, pictures, previews
 from postledger.content.brandings import InvalidAccentError, InvalidLogoError
+from postledger.content.picture_types import MOST_BYTES
 from postledger.content.pictures import InvalidPictureError
 from postledger.content.rendering.source import Format, Source
 from postledger.lib.errors import RefusedError
@@ -68,6 +69,14 @@ class BrandingForm(PageForm):
         help_text=gettext_lazy("Both stand in the footer; the law of many countries asks for it."),
     )
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # A script refuses it before it is sent, so that the rest of the form stays.
+        self.fields["logo"].widget.attrs |= {
+            "data-most": MOST_BYTES,
+            "data-too-large": translate(pictures.refuse_large()),
+        }
+
 
 @require_safe
 def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
@@ -80,7 +89,15 @@ def save(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     if form.is_valid() and _store(visitor, form):
         messages.success(request, _("Saved. New mail looks like this; launched runs keep theirs."))
         return redirect("branding", visitor.workspace.pk)
-    return _show(request, visitor, form)
+    return _show(request, visitor, form, status=422)
+
+
+@require_POST
+def refuse_large(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    form = BrandingForm(_list_stored(visitor))
+    form.add_error("logo", translate(pictures.refuse_large()))
+    form.add_error(None, _("Nothing was saved. Go back: the form still holds what you typed."))
+    return _show(request, visitor, form, status=413)
 
 
 def _store(visitor: Visitor, form: BrandingForm) -> bool:
@@ -130,14 +147,15 @@ def _list_stored(visitor: Visitor) -> dict[str, str]:
     }
 
 
-def _show(request: HttpRequest, visitor: Visitor, form: BrandingForm) -> HttpResponse:
+def _show(
+    request: HttpRequest, visitor: Visitor, form: BrandingForm, *, status: int = 200
+) -> HttpResponse:
     values = {
         "title": _("Branding"),
         "form": form,
         "stored": _list_stored(visitor),
         "may_write": visitor.may(Permission.WRITE_CONTENT),
     }
-    status = 422 if form.errors else 200
     return render_page(request, visitor, "dashboard/content/branding.html", values, status=status)
 
 
