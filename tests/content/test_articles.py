@@ -233,9 +233,12 @@ def test_an_articles_title_can_be_seen(acme: int) -> None:
     [
         (SliceFields(scope_ocd_id=""), "'' is no OCD id"),
         (SliceFields(scope_ocd_id="ocd-division/country:us "), "is no OCD id"),
+        (SliceFields(scope_ocd_id="Berlin"), "'Berlin' is no OCD id. Write one like ocd-div"),
+        (SliceFields(body_md="Hello {{ first_name }}"), "no email has a value first_name for it"),
+        (SliceFields(title="{{ x | default: 1 }}"), "can use email, from_name, name, unsubs"),
         (
             SliceFields(published_from=NOW, published_until=NOW),
-            "published_until is not after published_from",
+            "the time until which readers get it is not after",
         ),
         (SliceFields(is_headline=True, title=" \n"), "a headline needs a title or a dek"),
     ],
@@ -321,3 +324,12 @@ def test_a_letter_is_kept_once_and_never_changed(acme: int, globex: int) -> None
 def test_a_letters_digest_has_32_bytes(acme: int, size: int) -> None:
     with pytest.raises(IntegrityError, match="content_letter_digest"):
         letter(acme, b"d" * size)
+
+
+def test_a_slice_uses_what_every_mail_has_and_what_another_slice_names(acme: int) -> None:
+    make(acme)
+    add(acme, SliceFields(body_md="{% assign region = 'the north' %}"))
+
+    add(acme, SliceFields(title="Dear {{ name }}", body_md="To {{ region }}, {{ email }}"))
+
+    assert len(articles.list_slices(acme, article_key="november")) == 2

@@ -39,7 +39,7 @@ def anna(alice: Caller) -> Person:
 
 def post(person: Person, path: str, body: Any = None, **headers: str) -> Any:
     """A form that the front did not pass on."""
-    unread = {"wsgi.input": body or bodies.too_large()}
+    unread: dict[str, Any] = {"wsgi.input": body or bodies.too_large()}
     return person.client.post(person.url(path), {}, headers=headers, **unread)
 
 

@@ -51,7 +51,7 @@ class BrandingForm(PageForm):
         help_text=gettext_lazy("Of one that is on the web already. Empty: no logo."),
     )
     accent = forms.CharField(
-        label=gettext_lazy("Colour of links and buttons"),
+        label=gettext_lazy("Colour of links"),
         required=False,
         max_length=7,
         help_text=gettext_lazy("As #1d4ed8, dark enough to be read on white. Empty: blue."),
