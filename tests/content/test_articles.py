@@ -14,10 +14,10 @@ from postledger.content.articles import (
     ArticleExistsError,
     ArticleUnknownError,
     InvalidArticleKeyError,
-    InvalidSliceError,
     SliceUnknownError,
 )
 from postledger.content.rendering.checks import UnstorableTextError
+from postledger.content.slice_checks import InvalidSliceError
 from postledger.content.slices import Slice, SliceFields
 from tests import round_trips
 
