@@ -10,6 +10,7 @@ from postledger.contacts.actions import contacts
 from postledger.contacts.details import Changes
 from postledger.contacts.models import ConsentEvent, Contact
 from postledger.contacts.states import SubscriptionState
+from postledger.web.dashboard import text_names
 from tests import cast
 from tests.contacts import people
 from tests.web.dashboard import visitors
@@ -211,3 +212,29 @@ def test_who_saves_over_another_is_told_first(olivia: Person, mira: int) -> None
     assert f'value="{now.updated_at.isoformat()}"' in html.unescape(told.content.decode())
     send(olivia, f"contacts/{mira}/edit/", **typed(now, name="Mine"))
     assert Contact.objects.get(pk=mira).name == "Mine"
+
+
+@pytest.mark.parametrize(
+    ("key", "other"),
+    [
+        ("angemeldet am", "angemeldet_am"),
+        ("Mein Plan!", "mein_plan"),
+        ("größe", "grosse"),
+        ("город", "plan"),
+        ("2nd", "plan"),
+        ("city", ""),
+    ],
+)
+def test_an_attribute_that_texts_cannot_name_gets_another_name_proposed(
+    key: str, other: str
+) -> None:
+    assert text_names.propose_other(key) == other
+
+
+def test_a_name_that_texts_cannot_name_is_said_beside_it(olivia: Person, mira: int) -> None:
+    Contact.objects.filter(pk=mira).update(attributes={"angemeldet am": "May", "city": "Porto"})
+
+    shown = olivia.read(f"contacts/{mira}/edit/")
+
+    assert shown.count("Texts cannot name it") == 1
+    assert "such as angemeldet_am." in shown

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from postledger.contacts import details
 from postledger.contacts.details import InvalidContactError, Value
+from postledger.web.dashboard import text_names
 
 NEW_ROWS = 3  # empty ones, below those that the contact has
 
@@ -22,6 +23,11 @@ class AttributeRow:
     key: str = ""
     text: str = ""
     is_stored: bool = False
+
+    @property
+    def other_name(self) -> str:
+        """One that texts can name, if they cannot name this one."""
+        return text_names.propose_other(self.key)
 
 
 def list_rows(stored: Mapping[str, Value]) -> list[AttributeRow]:
