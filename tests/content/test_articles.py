@@ -14,10 +14,10 @@ from postledger.content.articles import (
     ArticleExistsError,
     ArticleUnknownError,
     InvalidArticleKeyError,
-    InvalidSliceError,
     SliceUnknownError,
 )
 from postledger.content.rendering.checks import UnstorableTextError
+from postledger.content.slice_checks import InvalidSliceError
 from postledger.content.slices import Slice, SliceFields
 from tests import round_trips
 
@@ -233,9 +233,12 @@ def test_an_articles_title_can_be_seen(acme: int) -> None:
     [
         (SliceFields(scope_ocd_id=""), "'' is no OCD id"),
         (SliceFields(scope_ocd_id="ocd-division/country:us "), "is no OCD id"),
+        (SliceFields(scope_ocd_id="Berlin"), "'Berlin' is no OCD id. Write one like ocd-div"),
+        (SliceFields(body_md="Hello {{ first_name }}"), "no email has a value first_name for it"),
+        (SliceFields(title="{{ x | default: 1 }}"), "can use email, from_name, name, unsubs"),
         (
             SliceFields(published_from=NOW, published_until=NOW),
-            "published_until is not after published_from",
+            "the time until which readers get it is not after",
         ),
         (SliceFields(is_headline=True, title=" \n"), "a headline needs a title or a dek"),
     ],
@@ -330,3 +333,12 @@ def test_no_service_stores_a_year_that_cannot_be_shown_everywhere(acme: int, yea
 
     with pytest.raises(InvalidSliceError, match="take years from 1970 to 9000"):
         add(acme, far)
+
+
+def test_a_slice_uses_what_every_mail_has_and_what_another_slice_names(acme: int) -> None:
+    make(acme)
+    add(acme, SliceFields(body_md="{% assign region = 'the north' %}"))
+
+    add(acme, SliceFields(title="Dear {{ name }}", body_md="To {{ region }}, {{ email }}"))
+
+    assert len(articles.list_slices(acme, article_key="november")) == 2

@@ -61,7 +61,22 @@ def test_a_locale_is_written_in_one_way(written: str, canonical: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["", "e", "1a", "pt-", "pt--BR", "pt BR", "en\n", "en-" + "a" * 9, "en" + "-aa" * 12]
+    "written",
+    [
+        "",
+        "e",
+        "1a",
+        "pt-",
+        "pt--BR",
+        "pt BR",
+        "en\n",
+        "en-" + "a" * 9,
+        "en" + "-aa" * 12,
+        "deutsch",
+        "English",
+        "de-D",
+        "pt-Brasil-BR",
+    ],
 )
 def test_what_is_no_locale_is_refused(written: str) -> None:
     with pytest.raises(InvalidLocaleError, match="is not a locale: write a language like en"):

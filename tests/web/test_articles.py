@@ -153,6 +153,8 @@ def test_what_is_no_slice_is_not_found(news: Caller, number: str) -> None:
 WRONG_SLICES: list[tuple[str, dict[str, Any]]] = [
     ("INVALID_PAYLOAD", {"scope_ocd_id": "a b"}),
     ("INVALID_PAYLOAD", {"scope_ocd_id": ""}),
+    ("INVALID_PAYLOAD", {"scope_ocd_id": "Berlin"}),
+    ("INVALID_PAYLOAD", {"scope_ocd_id": "ocd-division/" + "a" * 251}),
     ("INVALID_PAYLOAD", {"section_order": 2**31}),
     ("INVALID_PAYLOAD", {"sort_index": 1.5}),
     ("INVALID_PAYLOAD", {"is_headline": "yes"}),
@@ -163,8 +165,8 @@ WRONG_SLICES: list[tuple[str, dict[str, Any]]] = [
     ("INVALID_PAYLOAD", {"surprise": 1}),
     ("invalid_text", {"body_md": "é" * 262_145}),
     ("invalid_text", {"title": "a\x00"}),
-    ("invalid_text", {"scope_ocd_id": "a\x00"}),
     ("invalid_slice", {"is_headline": True}),
+    ("invalid_slice", {"body_md": "{{ first_name }}"}),
     (
         "invalid_slice",
         {"published_from": "2026-05-01T00:00:00Z", "published_until": "2026-05-01T00:00:00Z"},
@@ -262,8 +264,8 @@ def test_liquid_in_a_title_is_filled_in_as_in_the_subject(news: Caller) -> None:
 
     shown = preview_article(news).body
 
-    assert shown["subject"] == "For Alice!"
-    assert "For Alice!</h1>" in shown["html"]
+    assert shown["subject"] == "For [name]!"
+    assert "For [name]!</h1>" in shown["html"]
 
 
 def test_only_what_is_published_at_the_time_is_shown(news: Caller) -> None:
@@ -289,11 +291,11 @@ def test_a_letter_without_a_subject_is_a_finding(news: Caller, parts: dict[str, 
 
 
 def test_a_fault_in_a_slice_is_a_finding(news: Caller) -> None:
-    add(news, is_headline=True, title="News", body_md="{{ nmae }}")
+    add(news, is_headline=True, title="News", body_md="{% if name %}")
 
     shown = preview_article(news).body
 
-    assert "unknown_variable" in [fault["code"] for fault in shown["findings"]]
+    assert "liquid_invalid" in [fault["code"] for fault in shown["findings"]]
     assert shown["html"] is None
 
 

@@ -177,7 +177,7 @@ def test_every_format_is_shown_as_a_reader_gets_it(format_: str, body: str, alic
 def test_a_text_of_its_own_and_a_locale_are_kept(alice: Caller) -> None:
     shown = preview_content(alice, text="Hi {{ name }}", locale="ar").body
 
-    assert shown["text"] == "Hi Alice"
+    assert shown["text"] == "Hi [name]"
     assert 'lang="ar" dir="rtl"' in shown["html"]
 
 
@@ -221,7 +221,7 @@ def test_a_workspace_without_a_footer_is_told_what_it_lacks(alice: Caller) -> No
         "footer_missing",
     ]
     assert "--org-name" in reply.body["findings"][0]["remedy"]
-    assert "Hello, <strong>Alice</strong>." in shown.body["html"]
+    assert "Hello, <strong>[name]</strong>." in shown.body["html"]
 
 
 def test_at_least_forty_hostile_templates_are_tried() -> None:

@@ -289,11 +289,11 @@ def test_a_preview_names_what_is_missing(alice: Caller) -> None:
     assert (shown["subject"], shown["html"], shown["text"]) == (None, None, None)
 
 
-def test_a_reader_has_a_name_and_an_address_unless_others_are_given(alice: Caller) -> None:
+def test_a_name_and_an_address_stand_by_their_names_unless_others_are_given(alice: Caller) -> None:
     make_template(alice)
     add(alice, {**ENGLISH, "body": "{{ name }} {{ email }}"}, required=[])
 
-    assert preview_template(alice, variables={}).body["text"].strip() == "Alice alice@example.com"
+    assert preview_template(alice, variables={}).body["text"].strip() == "[name] [email]"
     given = {"name": "Bob", "email": "bob@example.com"}
     assert preview_template(alice, variables=given).body["text"].strip() == "Bob bob@example.com"
 

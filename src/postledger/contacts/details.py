@@ -8,7 +8,7 @@ from zoneinfo import available_timezones
 
 from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import say
-from postledger.lib.values import is_storable
+from postledger.lib.values import LOCALE_PATTERN, OCD_ID_PATTERN, is_storable
 
 type Scalar = str | int | float | bool
 type Value = Scalar | Sequence[str]
@@ -22,8 +22,8 @@ LARGEST = 8_192
 # Programs that read numbers as doubles change larger ones; such a number is an identifier.
 LARGEST_NUMBER = 2**53
 
-_LOCALE = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
-_OCD_ID = re.compile(r"ocd-[a-z]+/[^\s]{1,250}")
+_LOCALE = re.compile(LOCALE_PATTERN)
+_OCD_ID = re.compile(OCD_ID_PATTERN)
 _MOST_OCD_IDS = 200
 
 

@@ -12,8 +12,8 @@ from django.db.models import Count, QuerySet
 from django.db.models.functions import Now
 
 from postledger.accounts import constraints, trail
-from postledger.content import models
-from postledger.content.rendering import checks
+from postledger.content import models, slice_checks
+from postledger.content.slice_checks import InvalidSliceError
 from postledger.content.slices import Slice, SliceFields
 from postledger.lib import moments
 from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
@@ -34,10 +34,6 @@ class InvalidArticleKeyError(RefusedError):
 
 class SliceUnknownError(NotFoundError):
     code = "slice_unknown"
-
-
-class InvalidSliceError(RefusedError):
-    code = "invalid_slice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +115,7 @@ def _summaries(workspace_id: int) -> QuerySet[models.Article, tuple[Any, ...]]:
 
 
 def add_slice(workspace_id: int, *, article_key: str, fields: SliceFields, actor: str) -> int:
+    _check(workspace_id, article_key, fields)
     with _storing(fields):
         article_id = _lock_and_touch(workspace_id, article_key)
         added = models.Slice.objects.create(article_id=article_id, **asdict(fields))
@@ -130,6 +127,7 @@ def change_slice(
     workspace_id: int, *, article_key: str, slice_id: int, fields: SliceFields, actor: str
 ) -> None:
     """Replaces all fields of a slice."""
+    _check(workspace_id, article_key, fields)
     with _storing(fields):
         article_id = _lock_and_touch(workspace_id, article_key)
         slices = models.Slice.objects.filter(pk=slice_id, article_id=article_id)
@@ -191,30 +189,31 @@ def _lock_and_touch(workspace_id: int, key: str) -> int:
     return own.values_list("pk", flat=True).get()
 
 
+def _check(workspace_id: int, article_key: str, fields: SliceFields) -> None:
+    """Apart from the transaction, which waits for nobody who writes Liquid."""
+    slice_checks.check_texts(fields)
+    slice_checks.check_place(fields)
+    others = list_slices(workspace_id, article_key=article_key)
+    slice_checks.check_values(workspace_id, fields, others)
+
+
 @contextmanager
 def _storing(fields: SliceFields) -> Iterator[None]:
     """A transaction in which fields are stored, or refused by the constraint that they break."""
-    for place in ("scope_ocd_id", "section", "title", "dek", "preheader", "body_md"):
-        checks.refuse_unstorable(place, getattr(fields, place) or "")
-    scope = InvalidSliceError(
-        say(
-            "The slice was not stored: '%(scope)s' is no OCD id. Write one like"
-            " ocd-division/country:us/state:oh, or leave it out when the slice is for"
-            " everybody.",
-            scope=(fields.scope_ocd_id or "")[:64],
-        )
-    )
+    scope = slice_checks.refuse_place(fields.scope_ocd_id or "")
     window = InvalidSliceError(
         say(
-            "The slice was not stored: published_until is not after published_from. Correct"
-            " one of them, or leave one out."
-        )
+            "The slice was not stored: the time until which readers get it is not after the time"
+            " from which they get it. Correct one of them, or leave one out."
+        ),
+        "published_until",
     )
     headline = InvalidSliceError(
         say(
-            "The slice was not stored: a headline needs a title or a dek. Write one, or unset"
-            " is_headline."
-        )
+            "The slice was not stored: a headline needs a title or a dek. Write one, or let the"
+            " slice be no headline."
+        ),
+        "title",
     )
     years = InvalidSliceError(
         say(

@@ -5,10 +5,12 @@ from collections.abc import Collection
 
 from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import say
+from postledger.lib.values import LOCALE_PATTERN
 
 LONGEST = 35
 
-_LOCALE = re.compile(r"[A-Za-z]{2,8}+(?:-[A-Za-z0-9]{1,8}+)*+")
+# As of a contact, or nobody would match; programs may also ask for a variant, like de-1996.
+_LOCALE = re.compile(rf"{LOCALE_PATTERN}(-([a-z0-9]{{5,8}}|[0-9][a-z0-9]{{3}}))*")
 _REGION = 2
 _SCRIPT = 4
 
@@ -58,8 +60,10 @@ def choose(requested: str, *, available: Collection[str], fallback: str = "") ->
 
 def canonical(locale: str) -> str:
     """A locale as BCP 47 recommends to write it: pt-BR for pt_br, zh-Hant-TW for ZH-hant-tw."""
-    written = locale.replace("_", "-")
-    if len(written) > LONGEST or not _LOCALE.fullmatch(written):
+    language, *others = locale.replace("_", "-").lower().split("-")
+    written = "-".join([language, *map(_capitalize, others)])
+    # Before it was spelled so: ß and the like have several spellings.
+    if len(locale) > LONGEST or not locale.isascii() or not _LOCALE.fullmatch(written):
         raise InvalidLocaleError(
             say(
                 "'%(locale)s' is not a locale: write a language like en, and a region after a"
@@ -67,14 +71,13 @@ def canonical(locale: str) -> str:
                 locale=locale[:LONGEST],
             )
         )
-    language, *others = written.lower().split("-")
-    return "-".join([language, *map(_capitalize, others)])
+    return written
 
 
 def _capitalize(subtag: str) -> str:
     if len(subtag) == _REGION:
         return subtag.upper()
-    return subtag.capitalize() if len(subtag) == _SCRIPT else subtag
+    return subtag.capitalize() if len(subtag) == _SCRIPT and subtag.isalpha() else subtag
 
 
 def _fold(locale: str) -> str:

@@ -43,13 +43,7 @@ def keep_picture(workspace_id: int, content: bytes, *, actor: str) -> str:
             )
         )
     if len(content) > MOST_BYTES:
-        raise InvalidPictureError(
-            say(
-                "The picture was not stored: it has more than %(most)s MB, and readers would"
-                " wait for it. Make it smaller.",
-                most=MOST_BYTES // 1024**2,
-            )
-        )
+        raise refuse_large()
     picture, is_new = models.Picture.objects.get_or_create(
         workspace_id=workspace_id,
         digest=sha256(content).digest(),
@@ -64,6 +58,16 @@ def keep_picture(workspace_id: int, content: bytes, *, actor: str) -> str:
         subject = f"picture {picture.pk}"
         trail.note(workspace_id, actor=actor, action="picture.added", subject=subject, data=data)
     return f"{base_url}/{picture.name}.{ENDINGS[media_type]}"
+
+
+def refuse_large() -> InvalidPictureError:
+    return InvalidPictureError(
+        say(
+            "The picture was not stored: it has more than %(most)s MB, and readers would wait for"
+            " it. Make it smaller.",
+            most=MOST_BYTES // 1024**2,
+        )
+    )
 
 
 def find_size(name: str, media_type: str) -> int | None:

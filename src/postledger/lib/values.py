@@ -7,6 +7,9 @@ from uuid import UUID
 from postledger.lib.sentences import say
 
 KEY_PATTERN = "^[a-z0-9][a-z0-9-]{0,63}$"  # of the keys of lists and templates
+# A language, its script and its region: de, zh-Hant-TW, es-419.
+LOCALE_PATTERN = r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?"
+OCD_ID_PATTERN = r"ocd-[a-z]+/[^\s]{1,250}"
 UNSTORABLE = say("Contains a NUL byte or an unpaired surrogate; remove it.")
 
 

@@ -14,6 +14,7 @@ from postledger.accounts.integrations import IntegrationKind
 from postledger.accounts.models import Workspace
 from postledger.accounts.people.roles import Role
 from postledger.content import articles
+from postledger.content.models import Slice
 from postledger.content.slices import SliceFields
 from tests.campaigns import mailouts
 from tests.fakes import notion as fake_notion
@@ -67,7 +68,7 @@ def test_a_slice_is_written_listed_changed_and_deleted(anna: Person, may: str) -
     assert added.status_code == 302
     assert piece.body_md == "First\nline"
     assert piece.preheader == "Read {{ name }}"
-    assert "Preheader: Read Alice" in shown
+    assert "Preheader: Read [name]" in shown
     assert piece.published_from == datetime(2026, 1, 31, 9, tzinfo=UTC)
     assert f"/content/articles/may/slices/{piece.id}/" in shown
     assert "from <time" in shown
@@ -310,3 +311,66 @@ def test_an_incomplete_footer_says_where_it_is_entered_in_the_words_of_the_reade
     assert "страницу отписки — владелец в настройках" in russian
     assert "Текст, строка 3" in russian
     assert "UNSUBSCRIBE_SECRET" in anna.read(may)
+
+
+def test_a_slice_that_nobody_could_get_is_refused_beside_its_field(anna: Person, may: str) -> None:
+    path = f"{may}slices/new/"
+    fields = {"published_from": "2026-02-01T09:00", "published_until": "2026-01-01T09:00"}
+    pages = [
+        ("scope_ocd_id", anna.post(path, title="Hi", scope_ocd_id="Berlin"), "Write one like ocd-"),
+        (
+            "body_md",
+            anna.post(path, title="Hi", body_md="{{ first_name }}"),
+            "no email has a value",
+        ),
+        ("published_until", anna.post(path, title="Hi", **fields), "the time until which readers"),
+        ("title", anna.post(path, is_headline="on"), "let the slice be no headline"),
+    ]
+
+    for field, page, sentence in pages:
+        assert page.status_code == 422
+        [error] = re.findall(rf'id="id_{field}_error">([^<]*)', page.content.decode())
+        assert sentence in error
+    assert articles.list_slices(anna.workspace_id, article_key="may") == []
+
+
+def test_an_old_slice_with_a_value_that_no_mail_has_says_what_to_do(anna: Person, may: str) -> None:
+    number = add(anna, title="Hi", body_md="Hello")
+    Slice.objects.filter(pk=number).update(body_md="Hello {{ first_name }}")
+
+    shown = anna.read(may)
+
+    assert "A slice uses first_name, which no email has a value for" in shown
+    assert "optional variables" not in shown
+
+
+def test_a_slice_that_is_no_headline_says_that_its_title_is_not_in_the_mail(
+    anna: Person, may: str
+) -> None:
+    assert "Of another slice they see only the text." in anna.read(f"{may}slices/new/")
+    assert "readers see the title of their headline" in anna.read("content/new-article/")
+
+
+def test_a_slice_that_stays_a_draft_says_so(anna: Person, may: str) -> None:
+    anna.post(f"{may}slices/new/", title="Hi")
+
+    assert "Saved as a draft: readers do not get it yet." in anna.read(may)
+
+
+def test_a_key_is_made_of_the_title_if_none_is_given(anna: Person) -> None:
+    made = anna.post("content/new-article/", title="News of: May_2026", key="")
+    unnamed = anna.post("content/new-article/", title="Новости", key="")
+
+    assert made.headers["Location"].endswith("/content/articles/news-of-may-2026/")
+    assert unnamed.status_code == 422
+    assert "Write a key" in unnamed.content.decode()
+
+
+def test_the_section_of_a_slice_is_empty_where_nothing_is_set(anna: Person, may: str) -> None:
+    add(anna, title="Hi")
+    add(anna, title="Other", section="Local", sort_index=2)
+
+    shown = anna.read(may)
+
+    assert "0.0" not in shown
+    assert 'Local <span class="faint">0.2</span>' in shown

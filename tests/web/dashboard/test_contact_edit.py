@@ -11,6 +11,7 @@ from postledger.contacts.actions import contacts
 from postledger.contacts.details import Changes
 from postledger.contacts.models import ConsentEvent, Contact
 from postledger.contacts.states import SubscriptionState
+from postledger.web.dashboard import text_names
 from tests import cast
 from tests.contacts import people
 from tests.web.dashboard import visitors
@@ -368,3 +369,29 @@ def test_details_that_the_form_would_not_take_stay_unless_they_are_changed(
 
     send(olivia, f"contacts/{mira}/edit/", **typed(after, text=unrelated["text"], time_zone=""))
     assert Contact.objects.get(pk=mira).time_zone is None
+
+
+@pytest.mark.parametrize(
+    ("key", "other"),
+    [
+        ("angemeldet am", "angemeldet_am"),
+        ("Mein Plan!", "mein_plan"),
+        ("größe", "grosse"),
+        ("город", "plan"),
+        ("2nd", "plan"),
+        ("city", ""),
+    ],
+)
+def test_an_attribute_that_texts_cannot_name_gets_another_name_proposed(
+    key: str, other: str
+) -> None:
+    assert text_names.propose_other(key) == other
+
+
+def test_a_name_that_texts_cannot_name_is_said_beside_it(olivia: Person, mira: int) -> None:
+    Contact.objects.filter(pk=mira).update(attributes={"angemeldet am": "May", "city": "Porto"})
+
+    shown = olivia.read(f"contacts/{mira}/edit/")
+
+    assert shown.count("Texts cannot name it") == 1
+    assert "such as angemeldet_am." in shown

@@ -895,3 +895,23 @@ def test_a_stranger_with_a_large_body_is_asked_to_sign_in_before_it_is_read(
 
     assert answer.status_code == 302
     assert answer.headers["Location"].startswith("/account/login/")
+
+
+def test_a_value_that_readers_of_a_template_lack_leads_to_a_new_version(
+    alice: Caller, anna: Person
+) -> None:
+    newsroom.people(alice, 2, attributes={"city": "Porto"})
+    alice.post("/v1/contacts", {"address": "a@example.com"})
+    alice.post("/v1/templates", {"id": "welcome", "name": "Welcome"})
+    text = {"locale": "en", "subject": "Hi", "format": "markdown", "body": "{{ city }} {{ plan }}"}
+    version = {"required": ["city", "plan"], "fallback_locale": "en", "texts": [text]}
+    alice.post("/v1/templates/welcome/versions", version)
+    draft = newsroom.make_campaign(alice, content={"kind": "template", "id": "welcome"})
+
+    page = anna.read(f"campaigns/{draft}/edit/checks/")
+
+    assert "1 recipient has no city" in page
+    assert "Make it optional in a new version of the template, or leave these people out" in page
+    assert "Every email would fail. Make it optional in a new version of the template." in page
+    assert f'href="{anna.url("content/templates/welcome/write/")}"' in page
+    assert "et the value be empty" not in page

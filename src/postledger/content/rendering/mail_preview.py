@@ -27,7 +27,12 @@ from postledger.lib.sentences import say
 CLIPPED_BYTES = 102_400
 
 # The reader of a preview, unless its values say otherwise.
-_READER: Mapping[str, object] = {"name": "Alice", "email": "alice@example.com"}
+# Of nobody in particular: by their names, as other variables.
+_READER: Mapping[str, object] = {
+    "name": "[name]",
+    "email": "[email]",
+    "from_name": "[from_name]",
+}
 _VALUE = "\0"  # stands for a variable; no link has it, not even as an entity
 _REACHABLE = ("http://", "https://", "mailto:", "tel:", "#")
 

@@ -3,6 +3,8 @@
 The API and the pages for recipients have no cookies, and do not pay for these.
 """
 
+from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, override
 
 from django.contrib.auth import middleware as auth
@@ -54,14 +56,28 @@ class SessionMiddleware(_ForDashboard, sessions.SessionMiddleware):
 
 class CsrfMiddleware(_ForDashboard, csrf.CsrfViewMiddleware):
     @override
-    def process_view(self, request: HttpRequest, *arguments: Any) -> Any:
+    def process_view(
+        self,
+        request: HttpRequest,
+        callback: Callable[..., HttpResponseBase],
+        callback_args: Any,
+        callback_kwargs: Any,
+    ) -> Any:
         if not is_dashboard(request):
             return None
         # It reads the body for its token: a large one of members alone.
         is_large = bodies.find_largest(request.path_info) > bodies.SMALL
         if is_large and not request.user.is_authenticated:
             return redirect_to_login(request.get_full_path())
-        return super().process_view(request, *arguments)
+        # A body that cannot be read holds no token, which would pass for a form of another site.
+        failure = bodies.find_failure(request.META)
+        if failure is HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            # Neither of them reads the body or changes anything.
+            refuse = getattr(callback, "too_large", refusals.too_large)
+            return refuse(request, *callback_args, **callback_kwargs)
+        if failure is not None:
+            return refusals.too_late(request)
+        return super().process_view(request, callback, callback_args, callback_kwargs)
 
 
 class UserMiddleware(_ForDashboard, auth.AuthenticationMiddleware):

@@ -1,10 +1,13 @@
 """Pages in place of one that a visitor cannot have."""
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
+from django.template.defaultfilters import filesizeformat
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
-from postledger.web.shared import requests
+from postledger.web.shared import bodies, requests
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001  Django passes it
@@ -33,6 +36,35 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noq
         _(
             "It was opened before you signed in or out, or by another site."
             " Go back, reload the page and send it again."
+        ),
+    )
+
+
+def too_large(request: HttpRequest, **_of_view: Any) -> HttpResponse:
+    return refuse(request, 413, _("That was too large"), describe_too_large(request))
+
+
+def describe_too_large(request: HttpRequest) -> str:
+    """How large the form may be, and where what was typed is still found."""
+    text = _(
+        "What you sent may have %(most)s at most, so nothing of it was saved. Go back: the form"
+        " still holds it. Make it shorter, and send it again."
+    )
+    return text % {"most": find_most(request)}
+
+
+def find_most(request: HttpRequest) -> str:
+    return filesizeformat(bodies.find_largest(request.path_info))
+
+
+def too_late(request: HttpRequest) -> HttpResponse:
+    return refuse(
+        request,
+        408,
+        _("That took too long"),
+        _(
+            "What you sent did not arrive in time, so nothing of it was saved. Go back and send it"
+            " again, over a faster connection if you can."
         ),
     )
 

@@ -7,8 +7,10 @@ post events a stranger may have it read, because the signature is over the body.
 
 import errno
 import re
+from collections.abc import Mapping
+from http import HTTPStatus
 from io import RawIOBase
-from typing import BinaryIO, override
+from typing import Any, BinaryIO, override
 
 type Body = BinaryIO | RawIOBase
 
@@ -100,11 +102,11 @@ class FailedBody(RawIOBase):
     """Stands for a body that cannot be read. Django passes the number of the error on."""
 
     def __init__(self, number: int) -> None:
-        self._number = number
+        self.number = number
 
     @override
     def read(self, size: int = -1, /) -> bytes:
-        raise OSError(self._number, errno.errorcode[self._number])
+        raise OSError(self.number, errno.errorcode[self.number])
 
 
 def too_large() -> FailedBody:
@@ -113,3 +115,16 @@ def too_large() -> FailedBody:
 
 def too_late() -> FailedBody:
     return FailedBody(errno.ETIMEDOUT)
+
+
+# What to answer where a body cannot be read; another number means a connection that broke.
+STATUSES: Mapping[int, HTTPStatus] = {
+    errno.EFBIG: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    errno.ETIMEDOUT: HTTPStatus.REQUEST_TIMEOUT,
+}
+
+
+def find_failure(environ: Mapping[str, Any]) -> HTTPStatus | None:
+    """How to answer a request whose body the front did not pass on."""
+    body = environ.get("wsgi.input")
+    return STATUSES[body.number] if isinstance(body, FailedBody) else None

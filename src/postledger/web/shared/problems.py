@@ -1,6 +1,5 @@
 """Answers every failed API request with problem details (RFC 9457)."""
 
-import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -30,7 +29,7 @@ from postledger.lib.errors import (
 from postledger.notifications.events.publishing import InvalidEventError
 from postledger.notifications.jobs.contract import InvalidJobError
 from postledger.transactional.requests import InvalidMailError, Validation
-from postledger.web.shared import requests
+from postledger.web.shared import bodies, requests
 from postledger.web.shared.requests import View
 from postledger.web.shared.throttle import RateExceededError
 
@@ -112,8 +111,6 @@ _STATUSES: Mapping[type[Exception], int] = {
     OperationalError: 503,
     Exception: 500,
 }
-# A body that the front could not read whole; another number means a connection that broke.
-_BODY_STATUSES = {errno.EFBIG: 413, errno.ETIMEDOUT: 408}
 
 
 class Issue(BaseModel):
@@ -167,7 +164,7 @@ def handle_exception(request: HttpRequest, error: Exception) -> HttpResponse:
         return _validation_response(request, error)
     status = error.status_code if isinstance(error, HttpError) else status_of(type(error))
     if isinstance(error, UnreadablePostError):
-        status = _BODY_STATUSES.get(error.errno or 0, status)
+        status = bodies.STATUSES.get(error.errno or 0, status)
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         _log.warning("database_unavailable", error=error)
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:

@@ -13,6 +13,7 @@ from postledger.web.api.common.fields import (
     Moment,
     Name,
     OcdId,
+    Scope,
     Text,
 )
 from postledger.web.api.common.schemas import PreviewOut, RequestSchema, ResponseSchema
@@ -33,7 +34,7 @@ class NewArticleIn(ArticleChangeIn):
 class SliceIn(RequestSchema):
     """A part of an article."""
 
-    scope_ocd_id: OcdId | None = Field(
+    scope_ocd_id: Scope | None = Field(
         default=None, description="Only recipients in this place get it; null means everybody."
     )
     section: str = Field(default="", max_length=200)

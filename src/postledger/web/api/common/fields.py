@@ -144,10 +144,27 @@ ArticleKey = Annotated[
     Matching("^[a-z0-9-]{1,200}$", "use up to 200 lowercase letters, digits and hyphens"),
     Field(examples=["may-news"]),
 ]
+Scope = Annotated[
+    str,
+    Field(max_length=255, examples=["ocd-division/country:us/state:oh"]),
+    Matching(
+        f"^{values.OCD_ID_PATTERN}$",
+        "write an OCD id like ocd-division/country:us/state:oh, or null for everybody",
+    ),
+]
 OcdId = Annotated[
     str,
     Field(max_length=500, examples=["ocd-division/country:us/state:oh"]),
     Matching(r"^\S+$", "write an OCD id, without spaces"),
+]
+ContentLocale = Annotated[
+    str,
+    Field(max_length=locales.LONGEST, examples=["en", "pt-BR"]),
+    Matching(
+        "^[A-Za-z]{2,3}([-_][A-Za-z]{4})?([-_]([A-Za-z]{2}|[0-9]{3}))?"
+        "([-_]([A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))*$",
+        "write a language like en, and a region after a hyphen where it matters, like pt-BR",
+    ),
 ]
 Locale = Annotated[
     str,

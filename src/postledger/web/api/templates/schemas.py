@@ -7,6 +7,7 @@ from pydantic import Field
 from postledger.content.rendering.source import Format
 from postledger.content.versions import Version
 from postledger.web.api.common.fields import (
+    ContentLocale,
     Locale,
     Name,
     TemplateKey,
@@ -36,13 +37,13 @@ class NewTemplateIn(RequestSchema):
 class TextIn(SourceIn):
     """A version in one locale."""
 
-    locale: Locale
+    locale: ContentLocale
 
 
 class VersionIn(DeclaredVariables):
     """A new version, in all its locales."""
 
-    fallback_locale: Locale | None = Field(
+    fallback_locale: ContentLocale | None = Field(
         default=None, description="Used for other locales; without it, such mail is refused."
     )
     texts: list[TextIn] = Field(min_length=1, max_length=MOST_TEXTS)

@@ -12,8 +12,8 @@ from postledger.notifications.topics.matching import MOST_MATCH_FIELDS
 from postledger.notifications.topics.topics import TopicFields
 from postledger.web.api.common.fields import (
     Address,
+    ContentLocale,
     ListKey,
-    Locale,
     Name,
     TemplateKey,
     TextOrNull,
@@ -80,7 +80,7 @@ class NewTopicIn(RequestSchema):
     match_fields: MatchFields = Field(default_factory=list)
     status_field: StatusField = "statusAfter"
     notify_on: NotifyOn = Field(default=["Open"])
-    fallback_locale: Locale | None = Field(
+    fallback_locale: ContentLocale | None = Field(
         default=None, description="For languages in which the template has no text."
     )
     dedupe_seconds: DedupeSeconds = 180
@@ -105,7 +105,7 @@ class TopicChangeIn(RequestSchema):
     match_fields: MatchFields = Field(default_factory=list)
     status_field: StatusField = Field(default_factory=str)
     notify_on: NotifyOn = Field(default_factory=list)
-    fallback_locale: Locale | None = None
+    fallback_locale: ContentLocale | None = None
     dedupe_seconds: DedupeSeconds = Field(default_factory=int)
     ttl_seconds: TtlSeconds = Field(default_factory=int)
     sender: Address | None = None

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from postledger.contacts import details
 from postledger.contacts.details import InvalidContactError, Value
-from postledger.web.dashboard import typed_numbers
+from postledger.web.dashboard import text_names, typed_numbers
 
 NEW_ROWS = 3  # empty ones, below those that the contact has
 
@@ -30,6 +30,11 @@ class AttributeRow:
     @property
     def has_lines(self) -> bool:
         return "\n" in self.text
+
+    @property
+    def other_name(self) -> str:
+        """One that texts can name, if they cannot name this one."""
+        return text_names.propose_other(self.key)
 
 
 def list_rows(stored: Mapping[str, Value]) -> list[AttributeRow]:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from postledger.contacts.csv_columns import ATTRIBUTE, Field, usual_target
 from postledger.imports.columns import IGNORED, exact_mapping
 from postledger.imports.overview import ImportOverview
+from postledger.web.dashboard import text_names
 from postledger.web.dashboard.parameters import read_text
 
 AN_ATTRIBUTE = "attribute"  # with a key that is written beside it
@@ -41,6 +42,11 @@ class ColumnChoice:
     values: str  # the first ones
     target: str
     key: str
+
+    @property
+    def other_name(self) -> str:
+        """One that texts can name, if they cannot name the attribute that it becomes."""
+        return text_names.propose_other(self.key) if self.target == AN_ATTRIBUTE else ""
 
 
 @dataclass(frozen=True, slots=True)

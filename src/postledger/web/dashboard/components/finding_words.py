@@ -1,6 +1,7 @@
 """What checks found in content, in the words of pages and in the reader's language."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from django import template
 from django.conf import settings
@@ -35,6 +36,10 @@ _REMEDIES: Mapping[str, Promise] = {
         "The text uses %(place)s, which is not declared. Add it to the required or the optional"
         " variables, or correct its name."
     ),
+    "slice_value_unknown": gettext_lazy(
+        "A slice uses %(place)s, which no email has a value for. Slices can use name, email,"
+        " from_name and unsubscribe_url: change the slice."
+    ),
     "template_missing_variable": gettext_lazy("%(place)s has no value, and it may not be empty."),
     "link_unreachable": gettext_lazy(
         "Begin the link with https:// or mailto:. A relative link does not work in an email."
@@ -45,6 +50,8 @@ _REMEDIES: Mapping[str, Promise] = {
         " and the unsubscribe page by an owner in the settings."
     ),
 }
+# They name the variable themselves.
+_NAMING = ("unknown_variable", "slice_value_unknown")
 NO_SECRET = gettext_lazy(
     "The operator has to set UNSUBSCRIBE_SECRET: no unsubscribe link works without."
 )
@@ -83,6 +90,16 @@ def describe_refusal(error: RefusedError) -> str:
 
 def describe_finding(finding: Finding) -> str:
     """Both in one sentence."""
-    if finding.code == "unknown_variable":
-        return remedy(finding)  # which names it
+    if finding.code in _NAMING:
+        return remedy(finding)
     return f"{place(finding)}: {remedy(finding)}"
+
+
+def name_for_slices(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The same for the author of an article, who can declare nothing."""
+    return tuple(
+        replace(finding, code="slice_value_unknown")
+        if finding.code == "unknown_variable"
+        else finding
+        for finding in findings
+    )

@@ -22,12 +22,20 @@ _MOMENTS = ("published_from", "published_until")
 
 
 class SliceForm(SharedForm):
-    title = forms.CharField(label=gettext_lazy("Title"), required=False, max_length=500)
+    title = forms.CharField(
+        label=gettext_lazy("Title"),
+        required=False,
+        max_length=500,
+        help_text=gettext_lazy(
+            "Readers see it if this slice is their headline: as the subject, and above the text."
+            " Of another slice they see only the text."
+        ),
+    )
     dek = forms.CharField(
         label=gettext_lazy("Dek"),
         required=False,
         max_length=2_000,
-        help_text=gettext_lazy("Shown below the title."),
+        help_text=gettext_lazy("Shown below the title of the headline."),
     )
     preheader = forms.CharField(
         label=gettext_lazy("Preheader"),
@@ -54,7 +62,10 @@ class SliceForm(SharedForm):
         label=gettext_lazy("Text"),
         required=False,
         strip=False,
-        help_text="Markdown",
+        help_text=gettext_lazy(
+            "Markdown. Values of the reader: {{ name }}, {{ email }}, {{ from_name }}, and the link"
+            " {{ unsubscribe_url }}. Slices have no others."
+        ),
         widget=forms.Textarea({"rows": 13, "class": "area"}),
     )
     section = forms.CharField(label=gettext_lazy("Section"), required=False, max_length=200)

@@ -16,6 +16,7 @@ from postledger.contacts.models import List
 from postledger.contacts.states import ListKind
 from postledger.content import articles, templates
 from postledger.lib.errors import RefusedError
+from postledger.web.dashboard import text_names
 from postledger.web.dashboard.editor import conditions
 from postledger.web.dashboard.editor.conditions import ATTRIBUTE, LIST, Condition
 
@@ -101,7 +102,7 @@ def list_fields(workspace_id: int, used: Sequence[Condition]) -> list[FieldChoic
 def list_insertable(fields: Iterable[FieldChoice]) -> list[str]:
     """What a text can name of a contact: name, address, and the attributes among the fields."""
     keys = (one.key.removeprefix(ATTRIBUTE) for one in fields if one.kind == "attribute")
-    return ["name", "email", *(key for key in keys if key.isascii() and key.isidentifier())]
+    return ["name", "email", *filter(text_names.is_nameable, keys)]
 
 
 def list_attributes(workspace_id: int) -> list[str]:

@@ -21,12 +21,13 @@ from postledger.campaigns.preview import AudienceCheck, PreviewRecipient
 from postledger.campaigns.recipients import RecipientCounts
 from postledger.contacts import audience
 from postledger.contacts.audience import FilterTooCostlyError
-from postledger.content import list_headers
+from postledger.content import list_headers, versions
 from postledger.content.rendering.checks import MAX_HTML_BYTES, Finding
 from postledger.content.rendering.mail_preview import CLIPPED_BYTES
 from postledger.dispatch import heartbeat
 from postledger.lib.errors import RefusedError
 from postledger.mailing import send_times
+from postledger.mailing.content_source import ArticleSource, ContentSource, TemplateSource
 from postledger.mailing.missing_values import LackingContact
 from postledger.pacing.outlook import Outlook
 from postledger.providers.headers import InvalidHeaderError
@@ -182,6 +183,10 @@ def _check_content(
         of_everybody = list(
             preview.render_preview(workspace_id, campaign, stand_in, now=now).mail.findings
         )
+    if isinstance(campaign.content, ArticleSource):
+        findings, of_everybody = map(
+            list, map(finding_words.name_for_slices, (findings, of_everybody))
+        )
     for finding in findings:
         yield from _tell_finding(finding, is_of_everybody=finding in of_everybody)
     if mail.mail is None:
@@ -245,23 +250,29 @@ def _check_values(
         title = _("Nobody was checked for missing values")
         yield Check(WARNING, title, _("That took too long. Narrow the audience."), "#audience")
         return
-    yield from _tell_missing(workspace_id, audience, counts)
+    yield from _tell_missing(workspace_id, campaign.content, audience, counts)
     if not audience.missing_values and counts.number:
         title = _("Every variable has a value, or may be empty, for all %(number)s")
         yield Check(OK, title % {"number": formats.count(counts.number)})
 
 
 def _tell_missing(
-    workspace_id: int, audience: AudienceCheck, counts: RecipientCounts
+    workspace_id: int, content: ContentSource, audience: AudienceCheck, counts: RecipientCounts
 ) -> Iterator[Check]:
     """Some who lack a value are a choice; a mail that would fail for all is a mistake."""
+    is_template = isinstance(content, TemplateSource)
+    url = _find_declaring_url(workspace_id, content)
     for missing in audience.missing_values or ():
         remedy = _tell_other_case(workspace_id, missing.variable)
         if counts.is_exact and missing.count >= counts.number:
             title = _("No recipient has a value for %(variable)s")
             text = _("Every email would fail. Correct the name, or let the value be empty.")
+            if is_template:
+                text = _(
+                    "Every email would fail. Make it optional in a new version of the template."
+                )
             title %= {"variable": missing.variable}
-            yield Check(PROBLEM, title, remedy or text, "#variables")
+            yield Check(PROBLEM, title, remedy or text, url)
             continue
         title = ngettext(
             "%(number)s recipient has no %(variable)s",
@@ -269,7 +280,21 @@ def _tell_missing(
             missing.count,
         ) % {"number": formats.count(missing.count), "variable": missing.variable}
         text = _("Their email would fail. Let the value be empty, or leave these people out.")
-        yield Check(WARNING, title, remedy or text, "#variables", missing.contacts)
+        if is_template:
+            text = _(
+                "Their email would fail. Make it optional in a new version of the template, or"
+                " leave these people out."
+            )
+        yield Check(WARNING, title, remedy or text, url, missing.contacts)
+
+
+def _find_declaring_url(workspace_id: int, content: ContentSource) -> str:
+    """Where it is said that a variable may be empty."""
+    if not isinstance(content, TemplateSource):
+        return "#variables"
+    if content.key in versions.builtin_templates():
+        return "#content"  # nobody writes a version of it: another template is chosen
+    return reverse("template_write", args=[workspace_id, content.key])
 
 
 def _tell_other_case(workspace_id: int, variable: str) -> str:

@@ -55,12 +55,24 @@ class UploadForm(PageForm):
         help_text=gettext_lazy("Empty: the first one."),
     )
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # A script refuses it before it is sent.
+        self.fields["file"].widget.attrs |= {
+            "data-most": LARGEST_UPLOAD,
+            "data-too-large": _say_too_large(),
+        }
+
     def clean_file(self) -> UploadedFile:
         file: UploadedFile = self.cleaned_data["file"]
         if (file.size or 0) > LARGEST_UPLOAD:
-            text = _("The file is larger than %(size)s MiB. Divide it into smaller ones.")
-            raise forms.ValidationError(text % {"size": LARGEST_UPLOAD // MIB})
+            raise forms.ValidationError(_say_too_large())
         return file
+
+
+def _say_too_large() -> str:
+    text = _("The file is larger than %(size)s MiB. Divide it into smaller ones.")
+    return text % {"size": LARGEST_UPLOAD // MIB}
 
 
 @require_safe
@@ -77,10 +89,21 @@ def upload(request: HttpRequest, visitor: Visitor) -> HttpResponse:
             return redirect("import", visitor.workspace.pk, _store(visitor, form))
         except RefusedError as error:
             form.add_error("file", translate(error))
-    return _show_all(request, visitor, form)
+    return _show_all(request, visitor, form, status=422)
 
 
-def _show_all(request: HttpRequest, visitor: Visitor, form: UploadForm) -> HttpResponse:
+@require_POST
+def refuse_large(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    form = UploadForm({})
+    form.full_clean()
+    del form.errors["file"]  # that there was none
+    form.add_error("file", _say_too_large())
+    return _show_all(request, visitor, form, status=413)
+
+
+def _show_all(
+    request: HttpRequest, visitor: Visitor, form: UploadForm, *, status: int = 200
+) -> HttpResponse:
     imports = overview.list_newest(
         visitor.workspace.pk, limit=_ON_A_PAGE + 1, before=read_number(request.GET, "before")
     )
@@ -92,7 +115,6 @@ def _show_all(request: HttpRequest, visitor: Visitor, form: UploadForm) -> HttpR
         "rows": _make_rows(visitor, shown),
         "older_url": f"?before={shown[-1].id}" if len(imports) > _ON_A_PAGE else "",
     }
-    status = 422 if form.errors else 200
     return render_page(request, visitor, "dashboard/audience/imports.html", values, status=status)
 
 

@@ -20,6 +20,8 @@ from postledger.accounts.queries import SenderUnknownError
 from postledger.campaigns import drafts, listing
 from postledger.campaigns.drafts import CampaignFacts, Draft
 from postledger.campaigns.launching import AlreadyLaunchedError, CampaignUnknownError
+from postledger.content import pictures
+from postledger.content.picture_types import MOST_BYTES
 from postledger.content.rendering.source import Format
 from postledger.mailing.content_source import InlineSource
 from postledger.web.dashboard.access import Visitor
@@ -193,6 +195,8 @@ def _show(
         "lines": _list_lines(request, form),
         "fields": fields,
         "insertable": choices.list_insertable(fields),
+        "most_picture_bytes": str(MOST_BYTES),
+        "picture_too_large": translate(pictures.refuse_large()),
         "comparisons": COMPARISONS,
         "kinds": draft_form.KINDS,
         "kind": form["kind"].value(),

@@ -13,6 +13,7 @@ from postledger.campaigns import drafts
 from postledger.content import pictures
 from postledger.content.pictures import InvalidPictureError
 from postledger.content.rendering.source import Format
+from postledger.web.dashboard import refusals
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.editor import snippets
 from postledger.web.dashboard.frame import render_fragment
@@ -35,8 +36,7 @@ def upload(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResp
     except InvalidPictureError as error:
         trouble = translate(error)
     if "HX-Request" in request.headers:
-        values = {"snippet": snippet, "trouble": trouble}
-        response = render_fragment(request, visitor, "dashboard/editor_picture.html", values)
+        response = _answer_part(request, visitor, snippet, trouble)
         if snippet:
             response.headers["HX-Trigger"] = json.dumps({"picture": {"snippet": snippet}})
         return response
@@ -52,3 +52,24 @@ def _keep(visitor: Visitor, file: UploadedFile | None) -> str:
     if file is None:
         raise InvalidPictureError(_("Choose a file first."))
     return pictures.keep_picture(visitor.workspace.pk, file.read(), actor=visitor.actor)
+
+
+@require_POST
+def refuse_large(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+    """Asked by htmx, the answer stands beside the field, as the page shows one of this status."""
+    drafts.find_campaign(visitor.workspace.pk, campaign_id)
+    trouble = translate(pictures.refuse_large())
+    if "HX-Request" not in request.headers:
+        text = _("%(trouble)s Go back: the draft still holds what you typed.")
+        title = _("That was too large")
+        return refusals.refuse(request, 413, title, text % {"trouble": trouble})
+    response = _answer_part(request, visitor, "", trouble)
+    response.status_code = 413
+    return response
+
+
+def _answer_part(
+    request: HttpRequest, visitor: Visitor, snippet: str, trouble: str
+) -> HttpResponse:
+    values = {"snippet": snippet, "trouble": trouble}
+    return render_fragment(request, visitor, "dashboard/editor_picture.html", values)

@@ -1,12 +1,14 @@
 """The articles of a workspace, and each as it is seen from any places."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from django import forms
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
@@ -23,13 +25,14 @@ from postledger.content.slices import Slice
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.badges import Badge
-from postledger.web.dashboard.components.finding_words import describe_refusal
+from postledger.web.dashboard.components.finding_words import describe_refusal, name_for_slices
 from postledger.web.dashboard.content import seen_from
 from postledger.web.dashboard.content.seen_from import SeenFrom
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.letter_frame import show_in_frame
 
+_LONGEST_KEY = 200
 _SHOWN = ("desktop", "phone", "text")
 
 
@@ -37,7 +40,9 @@ class TitleForm(PageForm):
     title = forms.CharField(
         label=gettext_lazy("Title"),
         max_length=constraints.LONGEST_NAME,
-        help_text=gettext_lazy("For you and your colleagues; readers see the titles of slices."),
+        help_text=gettext_lazy(
+            "For you and your colleagues; readers see the title of their headline."
+        ),
         widget=forms.TextInput({"autocomplete": "off"}),
     )
 
@@ -45,10 +50,25 @@ class TitleForm(PageForm):
 class NewArticleForm(TitleForm):
     key = forms.CharField(
         label=gettext_lazy("Key"),
-        max_length=200,
-        help_text=gettext_lazy("Programs use it, as news-of-may. It cannot be changed later."),
+        required=False,
+        max_length=_LONGEST_KEY,
+        help_text=gettext_lazy(
+            "Programs use it, as news-of-may. Empty: made from the title. It cannot be changed"
+            " later."
+        ),
         widget=forms.TextInput({"autocomplete": "off", "class": "input mono"}),
     )
+
+    def clean_key(self) -> str:
+        title = self.cleaned_data.get("title", "")
+        key: str = self.cleaned_data["key"] or _make_key(title)
+        if title and not key:
+            raise ValidationError(_("Write a key: it has letters from a to z, and digits."))
+        return key
+
+
+def _make_key(title: str) -> str:
+    return slugify(title).replace("_", "-")[:_LONGEST_KEY].strip("-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +199,17 @@ def _preview(
 ) -> tuple[ArticlePreview | None, str]:
     try:
         preview = previews.preview_article(
-            visitor.workspace.pk, pieces, ocd_ids=seen.places, now=seen.now
+            visitor.workspace.pk,
+            pieces,
+            ocd_ids=seen.places,
+            now=seen.now,
         )
     except NotFoundError:
         raise
     except RefusedError as error:
         return None, describe_refusal(error)
-    return preview, ""
+    mail = replace(preview.mail, findings=name_for_slices(preview.mail.findings))
+    return replace(preview, mail=mail), ""
 
 
 def _list_rows(pieces: list[Slice], preview: ArticlePreview | None, seen: SeenFrom) -> list[Row]:

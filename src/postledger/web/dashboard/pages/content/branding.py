@@ -20,6 +20,7 @@ from postledger.accounts.trail import Action
 from postledger.accounts.workspaces import InvalidOrganisationError
 from postledger.content import brandings, pictures, previews
 from postledger.content.brandings import InvalidAccentError, InvalidLogoError
+from postledger.content.picture_types import MOST_BYTES
 from postledger.content.pictures import InvalidPictureError
 from postledger.content.rendering.source import Format, Source
 from postledger.lib.errors import RefusedError
@@ -59,7 +60,7 @@ class BrandingForm(SharedForm):
         help_text=gettext_lazy("Of one that is on the web already. Empty: no logo."),
     )
     accent = forms.CharField(
-        label=gettext_lazy("Colour of links and buttons"),
+        label=gettext_lazy("Colour of links"),
         required=False,
         max_length=7,
         help_text=gettext_lazy("As #1d4ed8, dark enough to be read on white. Empty: blue."),
@@ -77,6 +78,14 @@ class BrandingForm(SharedForm):
         help_text=gettext_lazy("Both stand in the footer; the law of many countries asks for it."),
     )
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # A script refuses it before it is sent, so that the rest of the form stays.
+        self.fields["logo"].widget.attrs |= {
+            "data-most": MOST_BYTES,
+            "data-too-large": translate(pictures.refuse_large()),
+        }
+
 
 @require_safe
 def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
@@ -89,7 +98,15 @@ def save(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     if form.is_valid() and _store(visitor, form):
         messages.success(request, _("Saved. New mail looks like this; launched runs keep theirs."))
         return redirect("branding", visitor.workspace.pk)
-    return _show(request, visitor, form)
+    return _show(request, visitor, form, status=422)
+
+
+@require_POST
+def refuse_large(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    form = BrandingForm(_list_stored(visitor))
+    form.add_error("logo", translate(pictures.refuse_large()))
+    form.add_error(None, _("Nothing was saved. Go back: the form still holds what you typed."))
+    return _show(request, visitor, form, status=413)
 
 
 def _store(visitor: Visitor, form: BrandingForm) -> bool:
@@ -147,7 +164,9 @@ def _list_stored(visitor: Visitor) -> dict[str, str]:
     }
 
 
-def _show(request: HttpRequest, visitor: Visitor, form: BrandingForm) -> HttpResponse:
+def _show(
+    request: HttpRequest, visitor: Visitor, form: BrandingForm, *, status: int = 200
+) -> HttpResponse:
     values = {
         "title": _("Branding"),
         "form": form,

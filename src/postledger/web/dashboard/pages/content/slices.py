@@ -6,16 +6,20 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from postledger.content import articles
 from postledger.content.articles import SliceUnknownError
+from postledger.content.slice_checks import InvalidSliceError
 from postledger.content.slices import Slice, SliceFields
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.content.slice_form import SliceForm
 from postledger.web.dashboard.frame import render_page
 from postledger.web.shared.sentences import translate
+
+_SAVED_DRAFT = gettext_lazy("Saved as a draft: readers do not get it yet.")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -33,7 +37,8 @@ def _write(request: HttpRequest, visitor: Visitor, key: str, piece: Slice | None
     form = SliceForm(piece, request.POST if request.method == "POST" else None)
     fields = form.read_fields() if request.method == "POST" else None
     if fields is not None and _store(visitor, key, piece, fields, form):
-        messages.success(request, _("Saved."))
+        said = _("Saved.") if fields.is_published else _SAVED_DRAFT
+        messages.success(request, str(said))
         return redirect("article", visitor.workspace.pk, key)
     values = {
         "title": _("Change a slice") if piece else _("New slice"),
@@ -56,7 +61,9 @@ def _store(
     except NotFoundError:
         raise
     except RefusedError as error:
-        form.add_error(None, translate(error))
+        form.add_error(
+            error.field if isinstance(error, InvalidSliceError) else None, translate(error)
+        )
         return False
     return True
 

@@ -34,7 +34,13 @@ PAGES = [
         name="template_restore",
     ),
     page(f"{_TEMPLATE}/write/", versions.write, Permission.WRITE_CONTENT, name="template_write"),
-    page(f"{_TEMPLATE}/try/", versions.try_text, Permission.WRITE_CONTENT, name="template_try"),
+    page(
+        f"{_TEMPLATE}/try/",
+        versions.try_text,
+        Permission.WRITE_CONTENT,
+        name="template_try",
+        too_large=versions.refuse_large_try,
+    ),
     page(f"{_TEMPLATE}/compare/", versions.compare, Permission.READ, name="template_compare"),
     page(f"{_VERSION}/", versions.show, Permission.READ, name="template_version"),
     page(f"{_VERSION}/letter/", versions.show_letter, Permission.READ, name="template_letter"),
@@ -52,6 +58,12 @@ PAGES = [
         "content/notion/letter/", notion.show_letter, Permission.WRITE_CONTENT, name="notion_letter"
     ),
     page("content/branding/", branding.show, Permission.READ, name="branding"),
-    page("content/branding/save/", branding.save, Permission.WRITE_CONTENT, name="branding_save"),
+    page(
+        "content/branding/save/",
+        branding.save,
+        Permission.WRITE_CONTENT,
+        name="branding_save",
+        too_large=branding.refuse_large,
+    ),
     page("content/branding/letter/", branding.show_letter, Permission.READ, name="branding_letter"),
 ]

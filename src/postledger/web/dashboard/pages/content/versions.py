@@ -21,6 +21,7 @@ from postledger.content.rendering.source import Source
 from postledger.content.templates import NewerVersionError, TemplateUnknownError
 from postledger.content.versions import Version
 from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.web.dashboard import refusals
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.content import samples, version_diff
@@ -221,5 +222,12 @@ def try_text(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
     return show_in_frame(mail.mail.html) if mail.mail else _show_trouble(context)
 
 
-def _show_trouble(context: Mapping[str, Any]) -> HttpResponse:
-    return show_in_frame(render_to_string("dashboard/content/trouble.html", context))
+@require_POST
+def refuse_large_try(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:  # noqa: ARG001  every view gets them
+    return _show_trouble({"trouble": refusals.describe_too_large(request)}, status=413)
+
+
+def _show_trouble(context: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
+    response = show_in_frame(render_to_string("dashboard/content/trouble.html", context))
+    response.status_code = status
+    return response

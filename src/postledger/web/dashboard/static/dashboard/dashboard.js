@@ -34,6 +34,24 @@ document.addEventListener("click", (event) => {
   event.target.closest("[data-close]")?.closest(".toast").remove();
 });
 
+// A file that is too large is refused before it is sent: what else was typed stays.
+document.addEventListener("change", (event) => {
+  const input = event.target;
+  if (!input.dataset.most) return;
+  const isTooLarge = [...input.files].some((file) => file.size > Number(input.dataset.most));
+  const text = isTooLarge ? input.dataset.tooLarge : "";
+  input.setCustomValidity(text);
+  input.setAttribute("aria-invalid", isTooLarge);
+  input.parentElement.querySelector("[data-size-error]")?.remove();
+  if (!isTooLarge) return;
+  const error = document.createElement("span");
+  error.className = "error";
+  error.dataset.sizeError = "";
+  error.setAttribute("role", "alert");
+  error.textContent = text;
+  input.after(error);
+});
+
 // A part that cannot be refreshed says so, in place of old figures that look new.
 document.addEventListener("htmx:afterRequest", (event) => {
   document.body.toggleAttribute("data-stale", !event.detail.successful);

@@ -87,9 +87,22 @@
   draft.addEventListener("focusin", (event) => {
     if (["subject", "preheader", "body", "text"].includes(event.target.name)) written = event.target;
   });
-  draft.querySelector("[data-insert-value]")?.addEventListener("click", () => {
+  const insertButton = draft.querySelector("[data-insert-value]");
+  const defaultField = document.getElementById("f-default");
+  insertButton?.addEventListener("click", () => {
     const name = document.getElementById("f-value").value;
-    insert(written ?? draft.querySelector("[name=body]"), `{{ ${name} }}`);
+    // What would end the value, or its text, is left out: Liquid has no way to write it.
+    let text = defaultField.value.trim().replace(/[{}%]/g, "");
+    if (text.includes("'")) text = text.replaceAll('"', "”");
+    const quote = text.includes('"') ? "'" : '"';
+    const otherwise = text ? ` | default: ${quote}${text}${quote}` : "";
+    insert(written ?? draft.querySelector("[name=body]"), `{{ ${name}${otherwise} }}`);
+  });
+  // Else Enter would send the form of the preview.
+  defaultField?.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    insertButton.click();
   });
 
   // A draft that is half written is not left by a slip.
