@@ -221,7 +221,8 @@ def _storing(fields: SliceFields) -> Iterator[None]:
             " to %(last)s. Correct them, or leave them out.",
             first=str(moments.FIRST_YEAR),
             last=str(moments.LAST_YEAR),
-        )
+        ),
+        "published_until",
     )
     with constraints.refusing(
         content_slice_scope=scope,

@@ -33,6 +33,7 @@ from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.runs import words
 from postledger.web.shared import languages
+from postledger.web.shared.sentences import translate
 
 
 class NewCampaignForm(PageForm):

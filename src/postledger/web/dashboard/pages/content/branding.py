@@ -98,7 +98,7 @@ def save(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     if form.is_valid() and _store(visitor, form):
         messages.success(request, _("Saved. New mail looks like this; launched runs keep theirs."))
         return redirect("branding", visitor.workspace.pk)
-    return _show(request, visitor, form, status=422)
+    return _show(request, visitor, form)
 
 
 @require_POST
@@ -165,7 +165,7 @@ def _list_stored(visitor: Visitor) -> dict[str, str]:
 
 
 def _show(
-    request: HttpRequest, visitor: Visitor, form: BrandingForm, *, status: int = 200
+    request: HttpRequest, visitor: Visitor, form: BrandingForm, *, status: int | None = None
 ) -> HttpResponse:
     values = {
         "title": _("Branding"),
@@ -174,7 +174,7 @@ def _show(
         "may_write": visitor.may(Permission.WRITE_CONTENT),
     }
     return render_page(
-        request, visitor, "dashboard/content/branding.html", values, status=form.status
+        request, visitor, "dashboard/content/branding.html", values, status=status or form.status
     )
 
 
