@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from django.db import transaction
 from django.db.models.functions import Now
 
-from postledger.accounts import trail
+from postledger.accounts import constraints, trail
 from postledger.contacts import lists
 from postledger.imports import queries, reading, running
 from postledger.imports.columns import map_columns
@@ -96,30 +96,58 @@ def open_upload(import_id: int) -> Iterator[Path]:
 
 
 def request_preview(
-    workspace_id: int, import_id: int, *, mapping: Mapping[str, str], list_key: str | None
-) -> None:
-    """Lets a worker make a dry run; its result will be in `preview` of the import."""
-    record = queries.find_import(workspace_id, import_id)
-    changes = _check_settings(record, mapping, list_key)
-    _change_state(record, (ImportState.UPLOADED,), ImportState.PREVIEWING, preview=None, **changes)
-
-
-def start_import(
     workspace_id: int,
     import_id: int,
     *,
     mapping: Mapping[str, str],
     list_key: str | None,
+    new_list: str = "",
+) -> None:
+    """Lets a worker make a dry run; its result will be in `preview` of the import.
+
+    A new list is only named: it is created when the import starts.
+    """
+    record = queries.find_import(workspace_id, import_id)
+    changes = _check_settings(record, mapping, list_key)
+    if new_list:
+        constraints.check_name("a list", new_list)
+        lists.refuse_taken_name(workspace_id, new_list)
+    if record.upload:
+        changes["upload"] = record.upload | {"new_list": new_list}
+    _change_state(record, (ImportState.UPLOADED,), ImportState.PREVIEWING, preview=None, **changes)
+
+
+def start_import(  # noqa: PLR0913  an upload, its destination, and the actor
+    workspace_id: int,
+    import_id: int,
+    *,
+    mapping: Mapping[str, str],
+    list_key: str | None,
+    new_list: str = "",
     actor: str,
 ) -> None:
-    """Lets a worker import the file; a dry run that is under way is given up."""
+    """Lets a worker import the file; a dry run that is under way is given up.
+
+    A new list is created together with the start, or not at all.
+    """
     record = queries.find_import(workspace_id, import_id)
     changes = _check_settings(record, mapping, list_key)
     with transaction.atomic():
         _change_state(
             record, _UNSTARTED, ImportState.RUNNING, actor=actor, started_at=Now(), **changes
         )
+        if new_list:  # only now: who starts it twice reads that it is running
+            list_key = _create_list(record, new_list, actor=actor)
         running.note_start(record, actor=actor, list_key=list_key)
+
+
+def _create_list(record: Import, name: str, *, actor: str) -> str:
+    """Gives an import a list of its own; returns the key."""
+    lists.refuse_taken_name(record.workspace_id, name)
+    key = lists.find_free_key(record.workspace_id, name)
+    list_id = lists.create_list(record.workspace_id, key=key, name=name, actor=actor)
+    Import.objects.filter(pk=record.pk).update(list_id=list_id)
+    return key
 
 
 def _check_settings(

@@ -119,20 +119,90 @@ def test_choices_that_were_not_tried_are_not_imported_and_the_page_says_so(
     assert Import.objects.get().state == ImportState.UPLOADED
 
 
-def test_a_list_is_made_for_an_import_by_its_name_alone(olivia: Person) -> None:
+def test_a_new_list_is_made_when_the_import_starts_and_by_no_dry_run(olivia: Person) -> None:
     people.news(olivia.workspace_id)
     number = bring_import(olivia)
 
-    refused = try_out(olivia, number, new_list="News", **{"target-0": "-"})
-    assert 'value="News"' in refused.content.decode()
-    assert List.objects.count() == 1
-    try_out(olivia, number, new_list="News")
+    refused = try_out(olivia, number, list="", new_list="Readers", **{"target-0": "-"})
+    assert 'value="Readers"' in refused.content.decode()
+    for _again in range(2):
+        try_out(olivia, number, list="", new_list="Readers")
+        uploads.work()
+
+    page = olivia.read(f"imports/{number}/")
+    assert "<b>2</b> would join Readers." in page
+    assert 'value="Readers"' in page
+    assert [one.key for one in List.objects.all()] == ["news"]
+
+    olivia.post(f"imports/{number}/start/", list="", new_list="Readers")
+    again = olivia.client.post(olivia.url(f"imports/{number}/start/"), follow=True)
     uploads.work()
 
-    assert "<b>2</b> would join News." in olivia.read(f"imports/{number}/")
-    assert Import.objects.get().list == List.objects.get(key="news-2", name="News")
-    assert lists.find_free_key(olivia.workspace_id, "Новости") == "list"
-    assert lists.find_free_key(olivia.workspace_id, "General") == "general-2"
+    assert "running: wait for it" in again.content.decode()
+    assert Import.objects.get().list == List.objects.get(key="readers", name="Readers")
+    assert "2 subscribed to Readers" in olivia.read(f"imports/{number}/")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"list": "news", "new_list": "Readers"}, "not both"),
+        ({"list": "", "new_list": "NEWS"}, "There is a list &#x27;News&#x27; already."),
+        ({"list": "", "new_list": "old"}, "There is an archived list &#x27;Old&#x27;."),
+        ({"list": "", "new_list": "x" * 101}, "cannot be the name of a list"),
+    ],
+)
+def test_a_new_list_that_cannot_be_is_refused_beside_its_field(
+    olivia: Person, fields: dict[str, str], words: str
+) -> None:
+    people.news(olivia.workspace_id)
+    lists.create_list(olivia.workspace_id, key="old", name="Old", actor="test")
+    lists.archive_list(olivia.workspace_id, key="old", actor="test")
+    number = bring_import(olivia)
+
+    answer = try_out(olivia, number, **fields)
+    _before, _field, after = answer.content.decode().partition('aria-describedby="list-error"')
+
+    assert answer.status_code == 422
+    assert words in after.partition("</span>")[0]
+    assert Import.objects.get().state == ImportState.UPLOADED
+    assert 'value="old"' not in olivia.read(f"imports/{number}/")
+
+
+def test_a_list_that_took_the_name_meanwhile_stops_the_start(olivia: Person) -> None:
+    number = bring_import(olivia)
+    try_out(olivia, number, list="", new_list="Readers")
+    uploads.work()
+    lists.create_list(olivia.workspace_id, key="others", name="readers", actor="test")
+
+    answer = olivia.client.post(olivia.url(f"imports/{number}/start/"), follow=True)
+
+    assert "There is a list &#x27;readers&#x27; already." in answer.content.decode()
+    assert Import.objects.get().state == ImportState.UPLOADED
+    assert List.objects.count() == 1
+
+
+def test_lists_of_one_name_are_offered_with_their_keys(olivia: Person) -> None:
+    for key, name in (("leser", "Leser"), ("leser-2", "leser"), ("news", "News")):
+        lists.create_list(olivia.workspace_id, key=key, name=name, actor="test")
+    lists.create_list(olivia.workspace_id, key="old", name="News", actor="test")
+    lists.archive_list(olivia.workspace_id, key="old", actor="test")
+    number = bring_import(olivia)
+
+    for path in (f"imports/{number}/", "contacts/", "suppressions/"):
+        page = olivia.read(path)
+        assert ">Leser (leser)</option>" in page
+        assert ">leser (leser-2)</option>" in page
+        assert ">News</option>" in page
+        assert 'value="old"' not in page
+    assert ">News (old)</option>" in olivia.read("contacts/?list=old")
+
+
+def test_a_key_is_made_of_a_name() -> None:
+    workspace_id = cast.sender().workspace_id
+
+    assert lists.find_free_key(workspace_id, "Новости") == "list"
+    assert lists.find_free_key(workspace_id, "General") == "general-2"
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def write_version(updated_at: datetime) -> str:
 
 def _list_names(workspace_id: int) -> dict[str, str]:
     active = lists.list_all(workspace_id).filter(archived_at=None, kind=ListKind.LIST.value)
-    return dict(active.values_list("key", "name"))
+    return dict(lists.name_apart(active))
 
 
 def _list_states(workspace_id: int, contact: Contact | None) -> dict[str, SubscriptionState]:

@@ -6,7 +6,6 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -15,10 +14,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.people import actors
 from postledger.accounts.people.roles import Permission
 from postledger.contacts import lists
 from postledger.contacts import queries as contact_queries
+from postledger.contacts.lists import ListExistsError, ListUnknownError
 from postledger.contacts.states import ListKind
 from postledger.imports import overview, problems, queries, uploads, workbooks
 from postledger.imports.columns import exact_mapping
@@ -133,32 +134,28 @@ def refresh(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespo
 def try_out(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpResponse:
     """Lets a worker make a dry run with the columns as they were chosen.
 
-    A list that is named here is created; nothing else changes.
+    A list that is named here is created when the import starts.
     """
     shown = overview.find_overview(visitor.workspace.pk, import_id)
     chosen = import_columns.read_settings(shown, request.POST)
+    if chosen.list_key and chosen.new_list:
+        text = _("Choose a list, or write the name of a new one; not both.")
+        return _refuse(request, visitor, shown, chosen, {"list_error": text})
     try:
-        with transaction.atomic():
-            uploads.request_preview(
-                visitor.workspace.pk,
-                import_id,
-                mapping=import_columns.build_mapping(chosen.columns),
-                list_key=_find_list_key(visitor, chosen),
-            )
+        uploads.request_preview(
+            visitor.workspace.pk,
+            import_id,
+            mapping=import_columns.build_mapping(chosen.columns),
+            list_key=chosen.list_key or None,
+            new_list=chosen.new_list,
+        )
     except NotFoundError:
         raise
+    except (InvalidNameError, ListExistsError, ListUnknownError) as error:
+        return _refuse(request, visitor, shown, chosen, {"list_error": translate(error)})
     except RefusedError as error:
-        return _refuse(request, visitor, shown, chosen, translate(error))
+        return _refuse(request, visitor, shown, chosen, {"mapping_error": translate(error)})
     return redirect("import", visitor.workspace.pk, import_id)
-
-
-def _find_list_key(visitor: Visitor, chosen: ImportSettings) -> str | None:
-    """The list that was chosen, or the one that is created for this import."""
-    if not chosen.new_list:
-        return chosen.list_key or None
-    key = lists.find_free_key(visitor.workspace.pk, chosen.new_list)
-    lists.create_list(visitor.workspace.pk, key=key, name=chosen.new_list, actor=visitor.actor)
-    return key
 
 
 def _refuse(
@@ -166,15 +163,15 @@ def _refuse(
     visitor: Visitor,
     shown: ImportOverview,
     chosen: ImportSettings,
-    error: str,
+    errors: Mapping[str, str],
 ) -> HttpResponse:
     """Shows what was chosen, without a dry run, which was of other choices."""
     typed = {
         "columns": chosen.columns,
         "list_key": chosen.list_key,
         "new_list": chosen.new_list,
-        "mapping_error": error,
         "tried": None,
+        **errors,
     }
     return _show(request, visitor, shown, typed, status=422)
 
@@ -192,7 +189,7 @@ def start(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespons
             "The columns or the list are not those of the dry run. Try it again to see what would"
             " happen; nothing was imported."
         )
-        return _refuse(request, visitor, shown, chosen, text)
+        return _refuse(request, visitor, shown, chosen, {"mapping_error": text})
     header = shown.upload["header"] if shown.upload else []
     try:
         uploads.start_import(
@@ -200,6 +197,7 @@ def start(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespons
             import_id,
             mapping=exact_mapping(header, shown.mapping),
             list_key=shown.list,
+            new_list=shown.new_list,
             actor=visitor.actor,
         )
     except NotFoundError:
@@ -270,11 +268,14 @@ def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
                 shown.upload, shown.mapping, known_keys=list_attributes(visitor.workspace.pk)
             ),
             "targets": import_columns.TARGETS.items(),
-            "lists": active.filter(kind=ListKind.LIST.value),
+            "lists": lists.name_apart(active.filter(kind=ListKind.LIST.value)),
             "list_key": shown.list or "",
+            "new_list": shown.new_list,
         }
     if shown.list:
         values["list"] = lists.list_all(visitor.workspace.pk).get(key=shown.list)
+    elif shown.new_list:
+        values["list"] = {"name": shown.new_list}
     if shown.preview:
         values |= {
             "tried": import_figures.sum_preview(shown.preview),

@@ -44,7 +44,7 @@ class AddForm(PageForm):
     def __init__(self, workspace_id: int, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         active = lists.list_all(workspace_id).filter(archived_at=None)
-        scopes = [("", words.name_scope(None)), *((one.key, one.name) for one in active)]
+        scopes = [("", words.name_scope(None)), *lists.name_apart(active)]
         self.fields["scope"].choices = scopes  # type: ignore[attr-defined]  # of a ChoiceField
 
 
