@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils.translation import gettext, override
 
 from postledger.accounts.people.roles import Role
 from postledger.contacts import lists
@@ -12,7 +13,7 @@ from postledger.contacts.models import Contact, List
 from postledger.contacts.states import SubscriptionState
 from postledger.imports import preview
 from postledger.imports.models import Import, ImportState
-from postledger.web.dashboard.audience import import_columns, import_figures
+from postledger.web.dashboard.audience import import_columns, import_figures, import_words
 from tests import cast
 from tests.contacts import people
 from tests.imports import workbooks
@@ -259,6 +260,44 @@ def test_a_mapping_that_cannot_be_says_why_and_keeps_the_choices(olivia: Person)
     assert "No column holds the address." in page
     assert 'value="région"' in page
     assert Import.objects.get().state == ImportState.UPLOADED
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"target-0": "-"}, "Choose “Address” beside the one that does."),
+        ({"target-1": "email"}, "&#x27;First name&#x27; become the same: Address. Choose"),
+        ({"target-1": "attribute", "key-1": "country"}, "the same: Attribute “country”."),
+        ({"key-2": " "}, "&#x27;&#x27; cannot be the name of an attribute"),
+    ],
+)
+def test_a_refused_mapping_is_told_in_the_words_of_the_page(
+    olivia: Person, fields: dict[str, str], words: str
+) -> None:
+    number = bring_import(olivia)
+
+    page = try_out(olivia, number, list="", **fields).content.decode()
+
+    assert words in page
+    for word in ("mapped", "mapping", "attributes.", "--map"):
+        assert word not in page
+
+
+def test_a_wrong_language_is_told_in_the_words_of_the_page(olivia: Person) -> None:
+    answer = bring(olivia, b"Mail,Sprache\nann@example.com,Deutsch\n")
+    number = int(answer.headers["Location"].split("/")[-2])
+    olivia.post(f"imports/{number}/try/", **{"target-0": "email", "target-1": "locale"})
+    uploads.work()
+
+    page = olivia.read(f"imports/{number}/")
+
+    assert "&#x27;Deutsch&#x27; is not the code of a language" in page
+    assert "not a locale" not in page
+
+
+def test_every_form_that_the_page_rewords_is_one_that_a_service_says() -> None:
+    with override("ru"):
+        assert [form for form in import_words.FORMS if gettext(form) == form] == []
 
 
 def test_a_workbook_is_read_too(olivia: Person) -> None:

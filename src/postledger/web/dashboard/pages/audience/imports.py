@@ -29,6 +29,7 @@ from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import import_columns, import_figures, received_file
 from postledger.web.dashboard.audience.import_columns import ImportSettings
+from postledger.web.dashboard.audience.import_words import say_on_page
 from postledger.web.dashboard.audience.questions import Question, ask
 from postledger.web.dashboard.editor.choices import list_attributes
 from postledger.web.dashboard.forms import PageForm
@@ -36,7 +37,6 @@ from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.parameters import read_number
 from postledger.web.shared.bodies import LARGEST_UPLOAD, MIB
 from postledger.web.shared.csv_files import csv_response
-from postledger.web.shared.sentences import translate
 
 _ON_A_PAGE = 20
 _MOVING = (ImportState.PREVIEWING, ImportState.RUNNING)
@@ -77,7 +77,7 @@ def upload(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         try:
             return redirect("import", visitor.workspace.pk, _store(visitor, form))
         except RefusedError as error:
-            form.add_error("file", translate(error))
+            form.add_error("file", say_on_page(error))
     return _show_all(request, visitor, form)
 
 
@@ -152,9 +152,9 @@ def try_out(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespo
     except NotFoundError:
         raise
     except (InvalidNameError, ListExistsError, ListUnknownError) as error:
-        return _refuse(request, visitor, shown, chosen, {"list_error": translate(error)})
+        return _refuse(request, visitor, shown, chosen, {"list_error": say_on_page(error)})
     except RefusedError as error:
-        return _refuse(request, visitor, shown, chosen, {"mapping_error": translate(error)})
+        return _refuse(request, visitor, shown, chosen, {"mapping_error": say_on_page(error)})
     return redirect("import", visitor.workspace.pk, import_id)
 
 
@@ -203,7 +203,7 @@ def start(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespons
     except NotFoundError:
         raise
     except RefusedError as error:  # it was started or abandoned meanwhile
-        messages.error(request, translate(error))
+        messages.error(request, say_on_page(error))
     return redirect("import", visitor.workspace.pk, import_id)
 
 
@@ -215,7 +215,7 @@ def abandon(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespo
         try:
             uploads.abandon_import(visitor.workspace.pk, import_id, actor=visitor.actor)
         except RefusedError as error:
-            messages.error(request, translate(error))
+            messages.error(request, say_on_page(error))
         return redirect(url)
     question = Question(
         heading=_("Cancel the import of %(file)s?") % {"file": shown.file_name},
