@@ -72,7 +72,7 @@ def preview_import(  # noqa: PLR0913  what an import takes, and two callbacks
     import itself finds every such pair.
     """
     list_id = None if list_key is None else lists.get_active_id(workspace_id, list_key)
-    survey = reading.survey_file(path)
+    survey = reading.survey_new_file(path)
     preview = ImportPreview(survey=survey, columns=map_columns(survey.header, mapping))
     target = Target(workspace_id, list_id, preview.columns, source="dry run", actor="")
     staging.forget_addresses()

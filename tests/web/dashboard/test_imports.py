@@ -1,6 +1,7 @@
 """Imports on the dashboard: from the file to the problems of its rows, by screens alone."""
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from postledger.contacts.models import Contact, List
 from postledger.contacts.states import SubscriptionState
 from postledger.imports import preview
 from postledger.imports.models import Import, ImportState
+from postledger.privacy import erasure
 from postledger.web.dashboard.audience import import_columns, import_figures, import_words
 from tests import cast
 from tests.contacts import people
@@ -75,7 +77,7 @@ def test_a_file_is_uploaded_mapped_tried_and_imported(olivia: Person) -> None:
     assert "<b>1</b> would join News." in page
     assert "ANN@example.com" in page
     assert "This is not an email address." in page
-    assert "Import 4 rows" in page
+    assert "Import 2 contacts" in page
     assert not Contact.objects.filter(name="Ann").exists()
 
     olivia.post(f"imports/{number}/start/", list="news")
@@ -115,7 +117,7 @@ def test_choices_that_were_not_tried_are_not_imported_and_the_page_says_so(
 
     assert answer.status_code == 422
     assert "are not those of the dry run" in page
-    assert "Import 4 rows" not in page
+    assert "Import 2 contacts" not in page
     assert f'value="{next(iter(changed.values()))}"' in page
     assert Import.objects.get().state == ImportState.UPLOADED
 
@@ -304,12 +306,23 @@ def test_a_workbook_is_read_too(olivia: Person) -> None:
     answer = bring(olivia, workbooks.make_workbook(), name="people.xlsx", sheet="Others")
 
     assert answer.status_code == 302
-    assert "r2@example.com" in olivia.client.get(answer.headers["Location"]).content.decode()
+    page = olivia.client.get(answer.headers["Location"]).content.decode()
+    assert "r2@example.com" in page
+    assert "Excel workbook" in page
+    assert "UTF-8" not in page.partition("<main")[2]
+    assert Import.objects.get().byte_count == len(workbooks.make_workbook())
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"", "The file is empty"), (b"%PDF-1.7\n", "PDF"), (b'email\n"a', "quote")],
+    [
+        (b"", "The file is empty"),
+        (b"%PDF-1.7\n", "This is no CSV file and no workbook, but a PDF file."),
+        (b"\x89PNG\r\n\x1a\nabc", "This is no CSV file and no workbook, but a picture."),
+        (b'email\n"a', "quote"),
+        (b"ann@example.com;Ann\nbob@example.com;Bob\n", "The first row looks like a contact:"),
+        (b"email;name\n", "no row below them"),
+    ],
 )
 def test_a_file_that_cannot_be_read_says_why(olivia: Person, content: bytes, words: str) -> None:
     answer = bring(olivia, content)
@@ -329,6 +342,31 @@ def test_abandoning_asks_first_and_deletes_the_file(olivia: Person) -> None:
     assert "Cancelled" in olivia.read(f"imports/{number}/")
     again = olivia.client.post(olivia.url(f"imports/{number}/start/"), follow=True)
     assert "upload the file again" in again.content.decode()
+
+
+def test_an_import_that_named_an_erased_person_says_so(olivia: Person) -> None:
+    number = bring_import(olivia)
+    erasure.erase(
+        olivia.workspace_id, address="ann@example.com", actor="olivia", now=datetime.now(UTC)
+    )
+
+    page = olivia.read(f"imports/{number}/")
+
+    assert "The file named a person who was erased, so it was deleted." in page
+    assert "dry run failed" not in page
+
+
+def test_a_file_without_a_usable_row_has_nothing_to_import(olivia: Person) -> None:
+    answer = bring(olivia, b"Mail\nnobody\n")
+    number = int(answer.headers["Location"].split("/")[-2])
+    assert "1 row, UTF-8" in olivia.read(f"imports/{number}/")
+    olivia.post(f"imports/{number}/try/", **{"target-0": "email"})
+    uploads.work()
+
+    page = olivia.read(f"imports/{number}/")
+
+    assert "0</b> contacts would be created or changed." in page
+    assert "/start/" not in page
 
 
 def test_who_may_only_read_sees_an_import_and_no_buttons(olivia: Person) -> None:

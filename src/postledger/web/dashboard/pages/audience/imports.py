@@ -104,7 +104,11 @@ def _store(visitor: Visitor, form: UploadForm) -> int:
         workbooks.open_as_csv(path, sheet=form.cleaned_data["sheet"] or None) as table,
     ):
         return uploads.store_upload(
-            visitor.workspace.pk, table, file_name=file.name or "", actor=visitor.actor
+            visitor.workspace.pk,
+            table,
+            made_of=path,
+            file_name=file.name or "",
+            actor=visitor.actor,
         )
 
 
@@ -283,6 +287,7 @@ def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
             "kept_back": import_figures.list_kept_back(shown.preview),
             "kept_back_count": sum(shown.preview["kept_back"].values()),
             "changing": shown.preview["created"] + shown.preview["updated"],
+            "importable": sum(shown.preview[name] for name in ("created", "updated", "unchanged")),
         }
     return values
 
