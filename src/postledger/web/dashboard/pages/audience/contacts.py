@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from postledger.accounts.people.roles import Permission
 from postledger.contacts import audience, export, lists, queries, segments, standings
 from postledger.contacts.counts import ContactCount
-from postledger.contacts.filters.expressions import EVERYBODY, Filter
+from postledger.contacts.filters.expressions import EVERYBODY, Filter, Standing, Stands
 from postledger.contacts.models import Contact
 from postledger.contacts.states import SuppressionReason
 from postledger.deliveries.figures import last_mails
@@ -99,7 +99,7 @@ def _describe_people(workspace_id: int) -> Mapping[str, Any]:
     def count(wanted: Filter) -> ContactCount:
         return audience.count_or_estimate(workspace_id, wanted, patience=_PATIENCE)
 
-    return {"everybody": count(EVERYBODY), "active": count(audience.only_active(EVERYBODY))}
+    return {"everybody": count(EVERYBODY), "mailable": count(Stands(Standing.MAILABLE))}
 
 
 def _describe_search(
@@ -116,7 +116,7 @@ def _describe_search(
         "comparisons": COMPARISONS,
         "offered_values": choices.list_values(workspace_id),
         "lists": _list_lists(workspace_id, search.list_key),
-        "states": [(state, label) for state, (label, _icon) in words.CONTACT_STATES.items()],
+        "states": list(words.SEARCHED_STATES.items()),
         "list_states": [
             (state, label) for state, (label, _icon) in words.SUBSCRIPTION_STATES.items()
         ],

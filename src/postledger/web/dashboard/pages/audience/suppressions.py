@@ -170,7 +170,8 @@ def _make_rows(visitor: Visitor, rows: Sequence[Suppression]) -> list[Mapping[st
         {
             "kept": row,
             "scope": words.name_suppressed(row),
-            "reason": words.REASONS[SuppressionReason(row.reason)],
+            "reason": words.name_reason(row),
+            "is_of_erasure": words.is_of_erasure(row),
             "source": sources.get(row.pk),
             "by": names[sources[row.pk].actor] if row.pk in sources else "",
             "contact": known.get(row.address.lower()) if row.address else None,
