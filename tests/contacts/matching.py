@@ -17,6 +17,7 @@ from postledger.contacts.filters.expressions import (
     Not,
     OnList,
     Op,
+    Stands,
 )
 from postledger.contacts.states import ContactState, SubscriptionState
 
@@ -45,7 +46,7 @@ def matches(audience: Filter, traits: Traits) -> bool:
             return not matches(part, traits)
         case OnList(key, states):
             return traits.lists.get(key) in states
-        case Named():
+        case Named() | Stands():
             raise NotImplementedError  # filters in JSON have none
         case Comparison(name, op, value):
             return _holds(op, _value(name, traits), value)

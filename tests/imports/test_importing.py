@@ -159,7 +159,8 @@ def test_rows_that_are_wrong_are_named_and_the_others_imported(acme: int, tmp_pa
 
     done = files.import_file(acme, files.write_file(tmp_path, content))
 
-    assert [contact.address for contact in Contact.objects.all()] == ["r7@example.com"]
+    contacts = Contact.objects.order_by("address")
+    assert [contact.address for contact in contacts] == ["r3@example.com", "r7@example.com"]
     assert files.problems(acme, done) == [
         (2, "email"),
         (3, "name"),
@@ -169,7 +170,31 @@ def test_rows_that_are_wrong_are_named_and_the_others_imported(acme: int, tmp_pa
         (8, ""),
         (11, "email"),
     ]
-    assert (done.created, done.refused, done.blank, done.done) == (1, 7, 2, 10)
+    assert (done.created, done.refused, done.blank, done.done) == (2, 6, 2, 10)
+
+
+def test_a_language_that_cannot_be_read_costs_nobody_their_row(acme: int, tmp_path: Path) -> None:
+    people.contact(acme, "r2@example.com", Details(locale="en"))
+    content = (
+        "email,name,locale,time_zone\n"
+        "r1@example.com,Ann,Deutsch,\n"
+        "r2@example.com,Bob,Deutsch,\n"
+        "r3@example.com,,Deutsch,Mars/Base\n"
+        "R1@example.com,,Deutsch,\n"
+    )
+
+    done = files.import_file(acme, files.write_file(tmp_path, content))
+
+    found = Contact.objects.order_by("address").values_list("name", "locale")
+    assert list(found) == [("Ann", None), ("Bob", "en")]
+    assert (done.created, done.updated, done.duplicates, done.refused) == (1, 1, 1, 1)
+    assert files.problems(acme, done) == [
+        (2, "locale"),
+        (3, "locale"),
+        (4, "time_zone"),
+        (5, "email"),
+    ]
+    assert done.problem_count == 4
 
 
 def test_the_error_file_does_not_repeat_addresses(acme: int, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tests.web.callers import Caller, Reply, caller
 
 WRONG = {
     "nothing but a mark": (b"\xef\xbb\xbf", "no rows"),
-    "a picture": (b"\x89PNG\r\n\x1a\n\0\0\0", "characters|zero byte"),
+    "a picture": (b"\x89PNG\r\n\x1a\n\0\0\0", "no workbook, but a picture"),
     "a PDF": (b"%PDF-1.7\n", "PDF"),
     "an open quote": (b'email\n"r1@example.com\n', "quote"),
     "a line without end": (b"email\n" + b"x" * 1_100_000, "longer"),

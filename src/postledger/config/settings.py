@@ -111,6 +111,7 @@ TEMPLATES: list[dict[str, Any]] = [
             ],
             "builtins": [
                 "postledger.web.dashboard.formats",
+                "postledger.web.dashboard.audience.import_words",
                 "postledger.web.dashboard.components.finding_words",
             ],
         },

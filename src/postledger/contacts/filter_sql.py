@@ -23,6 +23,8 @@ from postledger.contacts.filters.expressions import (
     Not,
     OnList,
     Op,
+    Standing,
+    Stands,
     simplify,
 )
 
@@ -89,7 +91,7 @@ class _Compiler:
             self._state_on_list(wanted)
         )
 
-    def _nested(self, audience: Filter) -> Composed:  # noqa: PLR0911  one for each kind
+    def _nested(self, audience: Filter) -> Composed:  # noqa: C901, PLR0911  one for each kind
         match audience:
             case All(parts):
                 return self._joined(" AND ", parts) if parts else _bracketed(pg.SQL("true"))
@@ -101,6 +103,8 @@ class _Compiler:
                 return self._on_list(audience)
             case Named(words):
                 return self._named(words)
+            case Stands(standing):
+                return _bracketed(pg.SQL(_STANDINGS[standing]))
             case Comparison(AttributeField(key)):
                 return self._attribute(key, audience.op, audience.value)
             case Comparison():
@@ -217,6 +221,24 @@ class _Compiler:
         return pg.SQL("(contact.ocd_ids && {})").format(self._value(ids, "text[]"))
 
 
+# By address, so that no contact has to be hashed. Never NULL, so that NOT IN can hold; served by
+# contacts_suppression_by_hand.
+_BY_HAND: LiteralString = """(
+    SELECT lower(s.address) COLLATE "C" FROM contacts_suppression AS s
+    WHERE s.workspace_id = %(workspace)s::bigint AND s.reason = 'by_hand'
+      AND s.list_id IS NULL AND s.address IS NOT NULL
+)"""
+_IS_BY_HAND: LiteralString = 'lower(contact.address) COLLATE "C" IN ' + _BY_HAND
+_NOT_BY_HAND: LiteralString = 'lower(contact.address) COLLATE "C" NOT IN ' + _BY_HAND
+_STANDINGS: Mapping[Standing, LiteralString] = {
+    Standing.MAILABLE: (
+        "contact.state = 'active' AND NOT contact.is_unconfirmed AND " + _NOT_BY_HAND
+    ),
+    Standing.UNCONFIRMED: (
+        "contact.state = 'active' AND contact.is_unconfirmed AND " + _NOT_BY_HAND
+    ),
+    Standing.SUPPRESSED: "contact.state = 'active' AND " + _IS_BY_HAND,
+}
 _OPERATORS: Mapping[Op, LiteralString] = {
     Op.IS: "=",
     Op.IN: "=",

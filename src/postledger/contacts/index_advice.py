@@ -22,6 +22,7 @@ from postledger.contacts.filters.expressions import (
     Not,
     OnList,
     Op,
+    Stands,
     simplify,
 )
 
@@ -77,7 +78,7 @@ def _missing_indexes(workspace_id: int, audience: Filter) -> Sequence[str] | Non
             alternatives = [_missing_indexes(workspace_id, part) for part in parts]
             served = [statements for statements in alternatives if statements is not None]
             return [*chain(*served)] if len(served) == len(alternatives) else None
-        case Named():
+        case Named() | Stands():
             return None  # a search, not a filter that somebody uses again
         case Not() | OnList() | Comparison():
             return _index_for(audience) if _share(workspace_id, audience) <= FEW else None

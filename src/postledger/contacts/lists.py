@@ -1,7 +1,8 @@
 """A workspace's lists and topics: created, changed, archived and looked up."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain, count
 
 from django.db import transaction
@@ -76,6 +77,34 @@ def find_free_key(workspace_id: int, name: str) -> str:
     taken = {GENERAL, *keys}
     numbered = (f"{base}-{number}" for number in count(2))
     return next(key for key in chain([base], numbered) if key not in taken)
+
+
+def refuse_taken_name(workspace_id: int, name: str) -> None:
+    """Refuses a name that another list has, whatever its capitals: nobody could tell them apart."""
+    same = list_all(workspace_id).filter(name__iexact=name.strip()).order_by("-archived_at").first()
+    if same is None:
+        return
+    if same.archived_at is None:
+        text = say(
+            "There is a list '%(name)s' already. Choose it, or give the new one another name.",
+            name=same.name[:100],
+        )
+    else:
+        text = say(
+            "There is an archived list '%(name)s'. Restore it, or give the new one another name.",
+            name=same.name[:100],
+        )
+    raise ListExistsError(text)
+
+
+def name_apart(chosen: Iterable[List]) -> list[tuple[str, str]]:
+    """The key and the name of each; the key stands behind a name that two of them have."""
+    chosen = list(chosen)
+    counter = Counter(one.name.casefold() for one in chosen)
+    return [
+        (one.key, f"{one.name} ({one.key})" if counter[one.name.casefold()] > 1 else one.name)
+        for one in chosen
+    ]
 
 
 def update_list(

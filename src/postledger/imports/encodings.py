@@ -20,8 +20,17 @@ _BOMS = (
 _OTHER_TYPES = (
     (b"PK\x03\x04", say("an Excel or ZIP file")),
     (b"\xd0\xcf\x11\xe0", say("an old Excel file, or one with a password")),
-    (b"%PDF", say("a PDF file")),
     (b"\x1f\x8b", say("a compressed file")),
+)
+# Files that nobody can save as a table.
+_NO_TABLES = (
+    *(
+        (signature, say("a picture"))
+        for signature in (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"II*\0", b"MM\0*")
+    ),
+    (b"%PDF", say("a PDF file")),
+    (b"\x7fELF", say("a program")),
+    (b"MZ\x90", say("a program")),
 )
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
@@ -113,4 +122,13 @@ def _refuse_other_types(block: bytes) -> None:
         if block.startswith(signature):
             raise FileRefusedError(
                 say("This is %(type)s, not a CSV file. Save it as CSV (UTF-8).", type=name)
+            )
+    for signature, name in _NO_TABLES:
+        if block.startswith(signature):
+            raise FileRefusedError(
+                say(
+                    "This is no CSV file and no workbook, but %(type)s. Upload the table of the"
+                    " contacts.",
+                    type=name,
+                )
             )

@@ -128,6 +128,8 @@ def merge_staged(
         reasons=Counter(problem.problem for problem in refused),
     )
     problems = [*refused, *duplicates]
+    lost_rows = {problem.row for problem in problems}
+    problems += [remark for remark in chunk.remarks if remark.row not in lost_rows]
     if target.list_id is not None:
         counts.subscribed = sql.rows(_SUBSCRIBE, params)[0][0]
         counts.kept_back, kept_back = staging.find_kept_back(columns)

@@ -42,6 +42,11 @@ class ImportOverview(ImportProgress):
     changed_at: datetime
     finished_at: datetime | None
 
+    @property
+    def new_list(self) -> str:
+        """The name of the list that is created when the import starts, if its dry run had one."""
+        return str(self.upload.get("new_list", "")) if self.upload else ""
+
 
 def find_overview(workspace_id: int, import_id: int) -> ImportOverview:
     return _overview(queries.find_import(workspace_id, import_id), work_leases.held(Work.IMPORT))

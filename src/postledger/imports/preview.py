@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from postledger.contacts import lists, sql
-from postledger.contacts.models import Contact
+from postledger.contacts.models import Contact, List
 from postledger.imports import merging, reading, running, staging
 from postledger.imports.columns import Columns, map_columns
 from postledger.imports.merging import RowCounts, Target
@@ -60,33 +60,40 @@ def preview_import(  # noqa: PLR0913  what an import takes, and two callbacks
     *,
     mapping: Mapping[str, str],
     list_key: str | None = None,
+    new_list: str = "",
     report: ReportPreview,
     keep: KeepProblems,
 ) -> ImportPreview:
     """Reads the whole file and changes nothing; `keep` is given the problems of each chunk.
 
+    A new list exists only while a chunk is tried.
+
     If two new contacts of the file have the same external id, it is found only within a chunk; the
     import itself finds every such pair.
     """
     list_id = None if list_key is None else lists.get_active_id(workspace_id, list_key)
-    survey = reading.survey_file(path)
+    survey = reading.survey_new_file(path)
     preview = ImportPreview(survey=survey, columns=map_columns(survey.header, mapping))
     target = Target(workspace_id, list_id, preview.columns, source="dry run", actor="")
     staging.forget_addresses()
     for chunk in running.prepared_chunks(
         path, survey, target.columns, byte=survey.first_byte, row=2
     ):
-        keep(merging.retry_overtaken(partial(_try_chunk, target, chunk, preview)))
+        keep(merging.retry_overtaken(partial(_try_chunk, target, chunk, preview, new_list)))
         report(preview)
     return preview
 
 
 @transaction.atomic
-def _try_chunk(target: Target, chunk: PreparedChunk, preview: ImportPreview) -> list[RowProblem]:
+def _try_chunk(
+    target: Target, chunk: PreparedChunk, preview: ImportPreview, new_list: str
+) -> list[RowProblem]:
     # Outside of what is rolled back: the next chunks look for the addresses of this one.
     duplicates = staging.stage_rows(target.columns, chunk.lines)
     with transaction.atomic():
         sql.share_consent_lock(target.workspace_id)
+        if new_list:
+            target = replace(target, list_id=_create_list(target.workspace_id, new_list))
         counts, problems = merging.merge_staged(target, chunk, duplicates)
         row_numbers = staging.find_changed(_SAMPLES - len(preview.samples))
         after = _read_contacts(row_numbers)
@@ -96,6 +103,14 @@ def _try_chunk(target: Target, chunk: PreparedChunk, preview: ImportPreview) -> 
     preview.changes += changes
     preview.add(counts)
     return problems
+
+
+def _create_list(workspace_id: int, name: str) -> int:
+    """A list that nobody else sees; a list of the same key that is being created waits for it."""
+    created = List.objects.create(
+        workspace_id=workspace_id, key=lists.find_free_key(workspace_id, name), name=name
+    )
+    return created.pk
 
 
 type _Contacts = Mapping[int, Mapping[str, Any]]

@@ -10,6 +10,7 @@ from typing import BinaryIO
 from postledger.imports import encodings
 from postledger.imports.refusals import FileRefusedError
 from postledger.lib.sentences import say
+from postledger.providers import addresses
 
 CHUNK = 10_000
 LARGEST_CHUNK = 2_000_000  # bytes; as cells of a few letters they take twenty times that
@@ -68,6 +69,26 @@ def survey_file(path: Path) -> FileSurvey:
         header, body = _read_header(first), first.end
         row_count = _count_rows(read_chunks(file, dialect, offset=body, row=2))
     return FileSurvey(dialect, header, body, row_count, file_bytes.size, file_bytes.sha256)
+
+
+def survey_new_file(path: Path) -> FileSurvey:
+    """The same for a file that is to become an import: it has contacts below names of columns."""
+    survey = survey_file(path)
+    if any(addresses.is_valid(name) for name in survey.header):
+        raise FileRefusedError(
+            say(
+                "The first row looks like a contact: it has to have the names of the columns."
+                " Insert a row with names such as email and name above it."
+            )
+        )
+    if not survey.row_count:
+        raise FileRefusedError(
+            say(
+                "The file has the names of the columns and no row below them. Export it again,"
+                " with the contacts."
+            )
+        )
+    return survey
 
 
 def _count_rows(chunks: Iterator[FileChunk]) -> int:

@@ -37,6 +37,7 @@ class PreparedChunk:
     lines: list[str]  # each with its row number first, then the address
     blank_count: int
     problems: list[RowProblem]
+    remarks: list[RowProblem]  # of rows that are imported without a cell
 
 
 class _RowRefusedError(Exception):
@@ -50,6 +51,7 @@ class _RowRefusedError(Exception):
 def prepare_chunk(columns: Columns, chunk: FileChunk) -> PreparedChunk:
     lines: list[str] = []
     problems: list[RowProblem] = []
+    remarks: list[RowProblem] = []
     blank_count = 0
     read_row = _row_reader(columns)
     for row, cells in enumerate(chunk.records, chunk.first_row):
@@ -57,13 +59,25 @@ def prepare_chunk(columns: Columns, chunk: FileChunk) -> PreparedChunk:
             blank_count += 1
             continue
         try:
-            lines.append(f"{row}\t{read_row(cells)}\n")
+            try:
+                line = read_row(cells)
+            except _RowRefusedError as error:
+                if error.field is not Field.LOCALE:
+                    raise
+                # A person is worth more than their language.
+                line = read_row(_without(cells, columns.fields[Field.LOCALE]))
+                remarks.append(_problem(columns, row, error))
+            lines.append(f"{row}\t{line}\n")
         except _RowRefusedError as error:
             problems.append(_problem(columns, row, error))
     next_row = chunk.first_row + len(chunk.records)
     return PreparedChunk(
-        chunk.first_row, next_row, chunk.start, chunk.end, lines, blank_count, problems
+        chunk.first_row, next_row, chunk.start, chunk.end, lines, blank_count, problems, remarks
     )
+
+
+def _without(cells: list[str], index: int) -> list[str]:
+    return [*cells[:index], "", *cells[index + 1 :]]
 
 
 def _problem(columns: Columns, row: int, error: _RowRefusedError) -> RowProblem:
@@ -151,7 +165,8 @@ def _check_text(field: Field, text: str) -> str:
 # A file repeats a few of them, and checking a time zone reads the list of all.
 @lru_cache(maxsize=4096)
 def _check_locale(locale: str) -> str:
-    _check(Field.LOCALE, locale, Details(locale=locale))
+    remedy = say("The row counts without a language. Correct the cell, and import it again.")
+    _check(Field.LOCALE, locale, Details(locale=locale), remedy)
     return locale
 
 
@@ -180,10 +195,11 @@ def _encode_attributes(columns: Columns, cells: Sequence[str]) -> str:
     return document
 
 
-def _check(field: Field | None, value: str, checked: Details) -> None:
+_CORRECT = say("Correct the cell, or leave it empty.")
+
+
+def _check(field: Field | None, value: str, checked: Details, remedy: Sentence = _CORRECT) -> None:
     try:
         details.check_details(checked)
     except InvalidContactError as error:
-        raise _RowRefusedError(
-            field, value, error.args[0], say("Correct the cell, or leave it empty.")
-        ) from None
+        raise _RowRefusedError(field, value, error.args[0], remedy) from None

@@ -43,7 +43,7 @@ def start_import(  # noqa: PLR0913  a file, its destination, and the actor
     `file_name` is that of the original, if the file was made from another one.
     """
     list_id = None if list_key is None else lists.get_active_id(workspace_id, list_key)
-    survey = reading.survey_file(path)
+    survey = reading.survey_new_file(path)
     columns = map_columns(survey.header, mapping)
     with transaction.atomic():
         record = Import.objects.create(

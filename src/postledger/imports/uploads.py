@@ -15,14 +15,15 @@ from tempfile import TemporaryDirectory
 from django.db import transaction
 from django.db.models.functions import Now
 
-from postledger.accounts import trail
+from postledger.accounts import constraints, trail
 from postledger.contacts import lists
 from postledger.imports import queries, reading, running
 from postledger.imports.columns import map_columns
 from postledger.imports.models import FilePart, Import, ImportState
 from postledger.imports.reading import FileSurvey
 from postledger.imports.refusals import ImportNotReadyError
-from postledger.lib.sentences import say
+from postledger.lib import sentences
+from postledger.lib.sentences import Sentence, say
 from postledger.providers import addresses
 
 # An upload that is not started by then is abandoned: it holds personal data.
@@ -34,24 +35,31 @@ _SHOWN_LETTERS = 100
 _LONGEST_NAME = 255
 _LONGEST_MATCH = 400  # more than an address has letters, and the one before it
 _UNSTARTED = (ImportState.UPLOADED, ImportState.PREVIEWING)
+_NAMED_ERASED = say("The file named a person who was erased, so it was deleted.")
 _UNENDED = (*_UNSTARTED, ImportState.RUNNING)
 
 
-def store_upload(workspace_id: int, path: Path, *, file_name: str, actor: str) -> int:
-    """Keeps a CSV file that can be read to its end; returns the number of its import."""
-    survey = reading.survey_file(path)
+def store_upload(
+    workspace_id: int, path: Path, *, made_of: Path | None = None, file_name: str, actor: str
+) -> int:
+    """Keeps a CSV file that can be read to its end; returns the number of its import.
+
+    `made_of` is what people know as the file: itself, or the workbook that it was made of.
+    """
+    survey = reading.survey_new_file(path)
+    is_workbook = made_of is not None and made_of != path
     visible_name = "".join(char for char in file_name if char.isprintable()).strip()
     with transaction.atomic():
         record = Import.objects.create(
             workspace_id=workspace_id,
             file_name=visible_name[:_LONGEST_NAME] or "upload",
             sha256=survey.sha256,
-            byte_count=survey.size,
+            byte_count=made_of.stat().st_size if made_of else survey.size,
             row_count=survey.row_count,
             mapping={},
             state=ImportState.UPLOADED.value,
             cursor_byte=survey.first_byte,
-            upload=_summarize(path, survey),
+            upload=_summarize(path, survey) | {"is_workbook": is_workbook},
             actor=actor,
         )
         with path.open("rb") as file:
@@ -96,30 +104,58 @@ def open_upload(import_id: int) -> Iterator[Path]:
 
 
 def request_preview(
-    workspace_id: int, import_id: int, *, mapping: Mapping[str, str], list_key: str | None
-) -> None:
-    """Lets a worker make a dry run; its result will be in `preview` of the import."""
-    record = queries.find_import(workspace_id, import_id)
-    changes = _check_settings(record, mapping, list_key)
-    _change_state(record, (ImportState.UPLOADED,), ImportState.PREVIEWING, preview=None, **changes)
-
-
-def start_import(
     workspace_id: int,
     import_id: int,
     *,
     mapping: Mapping[str, str],
     list_key: str | None,
+    new_list: str = "",
+) -> None:
+    """Lets a worker make a dry run; its result will be in `preview` of the import.
+
+    A new list is only named: it is created when the import starts.
+    """
+    record = queries.find_import(workspace_id, import_id)
+    changes = _check_settings(record, mapping, list_key)
+    if new_list:
+        constraints.check_name("a list", new_list)
+        lists.refuse_taken_name(workspace_id, new_list)
+    if record.upload:
+        changes["upload"] = record.upload | {"new_list": new_list}
+    _change_state(record, (ImportState.UPLOADED,), ImportState.PREVIEWING, preview=None, **changes)
+
+
+def start_import(  # noqa: PLR0913  an upload, its destination, and the actor
+    workspace_id: int,
+    import_id: int,
+    *,
+    mapping: Mapping[str, str],
+    list_key: str | None,
+    new_list: str = "",
     actor: str,
 ) -> None:
-    """Lets a worker import the file; a dry run that is under way is given up."""
+    """Lets a worker import the file; a dry run that is under way is given up.
+
+    A new list is created together with the start, or not at all.
+    """
     record = queries.find_import(workspace_id, import_id)
     changes = _check_settings(record, mapping, list_key)
     with transaction.atomic():
         _change_state(
             record, _UNSTARTED, ImportState.RUNNING, actor=actor, started_at=Now(), **changes
         )
+        if new_list:  # only now: who starts it twice reads that it is running
+            list_key = _create_list(record, new_list, actor=actor)
         running.note_start(record, actor=actor, list_key=list_key)
+
+
+def _create_list(record: Import, name: str, *, actor: str) -> str:
+    """Gives an import a list of its own; returns the key."""
+    lists.refuse_taken_name(record.workspace_id, name)
+    key = lists.find_free_key(record.workspace_id, name)
+    list_id = lists.create_list(record.workspace_id, key=key, name=name, actor=actor)
+    Import.objects.filter(pk=record.pk).update(list_id=list_id)
+    return key
 
 
 def _check_settings(
@@ -145,10 +181,18 @@ def abandon_import(workspace_id: int, import_id: int, *, actor: str) -> None:
     _abandon(queries.find_import(workspace_id, import_id), _UNENDED, actor=actor)
 
 
-def _abandon(record: Import, from_states: Collection[ImportState], *, actor: str) -> None:
+def _abandon(
+    record: Import,
+    from_states: Collection[ImportState],
+    *,
+    actor: str,
+    because: Sentence | None = None,
+) -> None:
     with transaction.atomic():
         _change_state(record, from_states, ImportState.ABANDONED, finished_at=Now())
         running.delete_upload(record.pk)
+        if because:
+            Import.objects.filter(pk=record.pk).update(trouble=sentences.write_document(because))
         trail.note(
             record.workspace_id,
             actor=actor,
@@ -181,7 +225,7 @@ def abandon_uploads_naming(
     for record in Import.objects.filter(workspace_id=workspace_id, state__in=states):
         if _names_one_of(record, by_word):
             with suppress(ImportNotReadyError):  # it was started or ended since the query
-                _abandon(record, _UNSTARTED, actor=actor)
+                _abandon(record, _UNSTARTED, actor=actor, because=_NAMED_ERASED)
                 count += 1
     return count
 

@@ -92,6 +92,7 @@ def _preview(record: Import, path: Path, check: Callable[[object], None]) -> Non
         path,
         mapping=exact_mapping(uploads.read_header(record), record.mapping),
         list_key=record.list.key if record.list else None,
+        new_list=record.upload.get("new_list", "") if record.upload else "",
         report=check,
         keep=lambda more: problems.extend(islice(more, _SHOWN_PROBLEMS - len(problems))),
     )

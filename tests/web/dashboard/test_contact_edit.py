@@ -55,6 +55,7 @@ def typed(contact: Contact, **changed: Any) -> dict[str, Any]:
         "name": contact.name,
         "lists": ["news"],
         "was_on": "news",
+        "ocd_ids": "\r\n".join(contact.ocd_ids),
         "seen": contact.updated_at.isoformat(),
         "key": ["age", "plan", "tags", "vip", ""],
         "text": ["41", "plus", "a, b", "true", ""],
@@ -181,6 +182,25 @@ def test_an_attribute_with_two_readings_is_asked_about(olivia: Person, mira: int
 
     assert "“1.000” may mean 1000 or 1. Write it as one of these." in answer.content.decode()
     assert Contact.objects.get(pk=mira).attributes["age"] == 41
+
+
+def test_places_are_shown_changed_and_checked_one_on_each_line(olivia: Person, mira: int) -> None:
+    ohio, porto = "ocd-division/country:us/state:oh", "ocd-division/country:pt/district:porto"
+    mira_found = Contact.objects.get(pk=mira)
+    send(olivia, f"contacts/{mira}/edit/", **typed(mira_found, ocd_ids=f" {ohio}\r\n\r\n{porto} "))
+    mira_found.refresh_from_db()
+    assert mira_found.ocd_ids == [ohio, porto]
+    assert f"{ohio} {porto}</textarea>" in olivia.read(f"contacts/{mira}/edit/")
+    assert f"{ohio}, {porto}" in olivia.read(f"contacts/{mira}/")
+
+    refused = send(olivia, f"contacts/{mira}/edit/", **typed(mira_found, ocd_ids="Ohio"))
+    assert "&#x27;Ohio&#x27; is not an OCD id" in refused.content.decode()
+    send(olivia, f"contacts/{mira}/edit/", **typed(mira_found, ocd_ids=""))
+    mira_found.refresh_from_db()
+    assert mira_found.ocd_ids == []
+
+    send(olivia, "contacts/new/", address="ann@example.com", ocd_ids=porto)
+    assert Contact.objects.get(address="ann@example.com").ocd_ids == [porto]
 
 
 def test_a_tick_taken_away_unsubscribes_and_coming_back_needs_a_confirmation(

@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 from postledger.accounts.people.roles import Role
 from postledger.contacts.actions import contacts
 from postledger.contacts.details import Changes, Details
-from postledger.contacts.models import Contact
+from postledger.contacts.models import Contact, Subscription
 from postledger.contacts.states import SubscriptionState, SuppressionReason
 from postledger.notifications.models import Notification
 from postledger.notifications.states import FanOutEnd, Skip
@@ -116,6 +116,38 @@ def test_numbers_lead_to_the_people_behind_them(olivia: Person, mira: int) -> No
 
     assert f'href="{olivia.url("contacts/")}">2</a> people' in page
     assert f'href="{olivia.url("contacts/")}?state=active">1</a>' in page
+
+
+def test_the_filter_finds_what_the_badges_say_and_the_head_who_may_be_mailed(
+    olivia: Person, mira: int
+) -> None:
+    people.unconfirmed(olivia.workspace_id, "asked@example.com")
+    for name in ("stopped", "partly"):
+        people.member(olivia.workspace_id, f"{name}@example.com")
+    for scope, name in (("", "stopped"), ("news", "partly")):
+        olivia.post("suppressions/new/", address=f"{name}@example.com", scope=scope)
+
+    assert find(olivia, state="suppressed") == ["stopped@example.com"]
+    assert find(olivia, state="unconfirmed") == ["asked@example.com"]
+    assert find(olivia, state="active") == ["Mira Novak", "partly@example.com"]
+    assert '?state=active">2</a> of whom may be mailed' in olivia.read("contacts/")
+    fields = {"state": "suppressed", "name": "Nobody"}
+    segment = olivia.client.post(olivia.url("segments/new/"), fields, follow=True)
+    assert "people who are not mailed" in segment.content.decode()
+
+
+def test_a_list_is_suppressed_since_the_suppression_and_not_since_the_import(
+    olivia: Person,
+) -> None:
+    people.news(olivia.workspace_id)
+    contact_id = people.member(olivia.workspace_id, "stopped@example.com")
+    Subscription.objects.update(changed_at=datetime(2020, 5, 12, tzinfo=UTC))
+    olivia.post(f"contacts/{contact_id}/suppress/", scope="", reason="")
+
+    card = olivia.read(f"contacts/{contact_id}/").partition('id="h-lists"')[2]
+
+    assert "Suppressed · " in card
+    assert "2020" not in card.partition("</section>")[0]
 
 
 def test_the_story_has_campaigns_single_mail_notifications_and_consent_newest_first(

@@ -1,10 +1,12 @@
 """Imports on the dashboard: from the file to the problems of its rows, by screens alone."""
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils.translation import gettext, override
 
 from postledger.accounts.people.roles import Role
 from postledger.contacts import lists
@@ -12,7 +14,8 @@ from postledger.contacts.models import Contact, List
 from postledger.contacts.states import SubscriptionState
 from postledger.imports import preview
 from postledger.imports.models import Import, ImportState
-from postledger.web.dashboard.audience import import_columns, import_figures
+from postledger.privacy import erasure
+from postledger.web.dashboard.audience import import_columns, import_figures, import_words
 from tests import cast
 from tests.contacts import people
 from tests.imports import workbooks
@@ -74,7 +77,7 @@ def test_a_file_is_uploaded_mapped_tried_and_imported(olivia: Person) -> None:
     assert "<b>1</b> would join News." in page
     assert "ANN@example.com" in page
     assert "This is not an email address." in page
-    assert "Import 4 rows" in page
+    assert "Import 2 contacts" in page
     assert not Contact.objects.filter(name="Ann").exists()
 
     olivia.post(f"imports/{number}/start/", list="news")
@@ -114,7 +117,7 @@ def test_choices_that_were_not_tried_are_not_imported_and_the_page_says_so(
 
     assert answer.status_code == 422
     assert "are not those of the dry run" in page
-    assert "Import 4 rows" not in page
+    assert "Import 2 contacts" not in page
     assert f'value="{next(iter(changed.values()))}"' in page
     assert Import.objects.get().state == ImportState.UPLOADED
 
@@ -143,20 +146,90 @@ def test_nothing_is_imported_without_a_dry_run_of_its_columns(olivia: Person) ->
     assert 'value="country"' in failed.content.decode()
 
 
-def test_a_list_is_made_for_an_import_by_its_name_alone(olivia: Person) -> None:
+def test_a_new_list_is_made_when_the_import_starts_and_by_no_dry_run(olivia: Person) -> None:
     people.news(olivia.workspace_id)
     number = bring_import(olivia)
 
-    refused = try_out(olivia, number, new_list="News", **{"target-0": "-"})
-    assert 'value="News"' in refused.content.decode()
-    assert List.objects.count() == 1
-    try_out(olivia, number, new_list="News")
+    refused = try_out(olivia, number, list="", new_list="Readers", **{"target-0": "-"})
+    assert 'value="Readers"' in refused.content.decode()
+    for _again in range(2):
+        try_out(olivia, number, list="", new_list="Readers")
+        uploads.work()
+
+    page = olivia.read(f"imports/{number}/")
+    assert "<b>2</b> would join Readers." in page
+    assert 'value="Readers"' in page
+    assert [one.key for one in List.objects.all()] == ["news"]
+
+    olivia.post(f"imports/{number}/start/", list="", new_list="Readers")
+    again = olivia.client.post(olivia.url(f"imports/{number}/start/"), follow=True)
     uploads.work()
 
-    assert "<b>2</b> would join News." in olivia.read(f"imports/{number}/")
-    assert Import.objects.get().list == List.objects.get(key="news-2", name="News")
-    assert lists.find_free_key(olivia.workspace_id, "Новости") == "list"
-    assert lists.find_free_key(olivia.workspace_id, "General") == "general-2"
+    assert "running: wait for it" in again.content.decode()
+    assert Import.objects.get().list == List.objects.get(key="readers", name="Readers")
+    assert "2 subscribed to Readers" in olivia.read(f"imports/{number}/")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"list": "news", "new_list": "Readers"}, "not both"),
+        ({"list": "", "new_list": "NEWS"}, "There is a list &#x27;News&#x27; already."),
+        ({"list": "", "new_list": "old"}, "There is an archived list &#x27;Old&#x27;."),
+        ({"list": "", "new_list": "x" * 101}, "cannot be the name of a list"),
+    ],
+)
+def test_a_new_list_that_cannot_be_is_refused_beside_its_field(
+    olivia: Person, fields: dict[str, str], words: str
+) -> None:
+    people.news(olivia.workspace_id)
+    lists.create_list(olivia.workspace_id, key="old", name="Old", actor="test")
+    lists.archive_list(olivia.workspace_id, key="old", actor="test")
+    number = bring_import(olivia)
+
+    answer = try_out(olivia, number, **fields)
+    _before, _field, after = answer.content.decode().partition('aria-describedby="list-error"')
+
+    assert answer.status_code == 422
+    assert words in after.partition("</span>")[0]
+    assert Import.objects.get().state == ImportState.UPLOADED
+    assert 'value="old"' not in olivia.read(f"imports/{number}/")
+
+
+def test_a_list_that_took_the_name_meanwhile_stops_the_start(olivia: Person) -> None:
+    number = bring_import(olivia)
+    try_out(olivia, number, list="", new_list="Readers")
+    uploads.work()
+    lists.create_list(olivia.workspace_id, key="others", name="readers", actor="test")
+
+    answer = olivia.client.post(olivia.url(f"imports/{number}/start/"), follow=True)
+
+    assert "There is a list &#x27;readers&#x27; already." in answer.content.decode()
+    assert Import.objects.get().state == ImportState.UPLOADED
+    assert List.objects.count() == 1
+
+
+def test_lists_of_one_name_are_offered_with_their_keys(olivia: Person) -> None:
+    for key, name in (("leser", "Leser"), ("leser-2", "leser"), ("news", "News")):
+        lists.create_list(olivia.workspace_id, key=key, name=name, actor="test")
+    lists.create_list(olivia.workspace_id, key="old", name="News", actor="test")
+    lists.archive_list(olivia.workspace_id, key="old", actor="test")
+    number = bring_import(olivia)
+
+    for path in (f"imports/{number}/", "contacts/", "suppressions/"):
+        page = olivia.read(path)
+        assert ">Leser (leser)</option>" in page
+        assert ">leser (leser-2)</option>" in page
+        assert ">News</option>" in page
+        assert 'value="old"' not in page
+    assert ">News (old)</option>" in olivia.read("contacts/?list=old")
+
+
+def test_a_key_is_made_of_a_name() -> None:
+    workspace_id = cast.sender().workspace_id
+
+    assert lists.find_free_key(workspace_id, "Новости") == "list"
+    assert lists.find_free_key(workspace_id, "General") == "general-2"
 
 
 @pytest.mark.parametrize(
@@ -215,16 +288,65 @@ def test_a_mapping_that_cannot_be_says_why_and_keeps_the_choices(olivia: Person)
     assert Import.objects.get().state == ImportState.UPLOADED
 
 
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"target-0": "-"}, "Choose “Address” beside the one that does."),
+        ({"target-1": "email"}, "&#x27;First name&#x27; become the same: Address. Choose"),
+        ({"target-1": "attribute", "key-1": "country"}, "the same: Attribute “country”."),
+        ({"key-2": " "}, "&#x27;&#x27; cannot be the name of an attribute"),
+    ],
+)
+def test_a_refused_mapping_is_told_in_the_words_of_the_page(
+    olivia: Person, fields: dict[str, str], words: str
+) -> None:
+    number = bring_import(olivia)
+
+    page = try_out(olivia, number, list="", **fields).content.decode()
+
+    assert words in page
+    for word in ("mapped", "mapping", "attributes.", "--map"):
+        assert word not in page
+
+
+def test_a_wrong_language_is_told_in_the_words_of_the_page(olivia: Person) -> None:
+    answer = bring(olivia, b"Mail,Sprache\nann@example.com,Deutsch\n")
+    number = int(answer.headers["Location"].split("/")[-2])
+    olivia.post(f"imports/{number}/try/", **{"target-0": "email", "target-1": "locale"})
+    uploads.work()
+
+    page = olivia.read(f"imports/{number}/")
+
+    assert "&#x27;Deutsch&#x27; is not the code of a language" in page
+    assert "not a locale" not in page
+
+
+def test_every_form_that_the_page_rewords_is_one_that_a_service_says() -> None:
+    with override("ru"):
+        assert [form for form in import_words.FORMS if gettext(form) == form] == []
+
+
 def test_a_workbook_is_read_too(olivia: Person) -> None:
     answer = bring(olivia, workbooks.make_workbook(), name="people.xlsx", sheet="Others")
 
     assert answer.status_code == 302
-    assert "r2@example.com" in olivia.client.get(answer.headers["Location"]).content.decode()
+    page = olivia.client.get(answer.headers["Location"]).content.decode()
+    assert "r2@example.com" in page
+    assert "Excel workbook" in page
+    assert "UTF-8" not in page.partition("<main")[2]
+    assert Import.objects.get().byte_count == len(workbooks.make_workbook())
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"", "The file is empty"), (b"%PDF-1.7\n", "PDF"), (b'email\n"a', "quote")],
+    [
+        (b"", "The file is empty"),
+        (b"%PDF-1.7\n", "This is no CSV file and no workbook, but a PDF file."),
+        (b"\x89PNG\r\n\x1a\nabc", "This is no CSV file and no workbook, but a picture."),
+        (b'email\n"a', "quote"),
+        (b"ann@example.com;Ann\nbob@example.com;Bob\n", "The first row looks like a contact:"),
+        (b"email;name\n", "no row below them"),
+    ],
 )
 def test_a_file_that_cannot_be_read_says_why(olivia: Person, content: bytes, words: str) -> None:
     answer = bring(olivia, content)
@@ -244,6 +366,31 @@ def test_abandoning_asks_first_and_deletes_the_file(olivia: Person) -> None:
     assert "Cancelled" in olivia.read(f"imports/{number}/")
     again = olivia.client.post(olivia.url(f"imports/{number}/start/"), follow=True)
     assert "upload the file again" in again.content.decode()
+
+
+def test_an_import_that_named_an_erased_person_says_so(olivia: Person) -> None:
+    number = bring_import(olivia)
+    erasure.erase(
+        olivia.workspace_id, address="ann@example.com", actor="olivia", now=datetime.now(UTC)
+    )
+
+    page = olivia.read(f"imports/{number}/")
+
+    assert "The file named a person who was erased, so it was deleted." in page
+    assert "dry run failed" not in page
+
+
+def test_a_file_without_a_usable_row_has_nothing_to_import(olivia: Person) -> None:
+    answer = bring(olivia, b"Mail\nnobody\n")
+    number = int(answer.headers["Location"].split("/")[-2])
+    assert "1 row, UTF-8" in olivia.read(f"imports/{number}/")
+    olivia.post(f"imports/{number}/try/", **{"target-0": "email"})
+    uploads.work()
+
+    page = olivia.read(f"imports/{number}/")
+
+    assert "0</b> contacts would be created or changed." in page
+    assert "/start/" not in page
 
 
 def test_who_may_only_read_sees_an_import_and_no_buttons(olivia: Person) -> None:

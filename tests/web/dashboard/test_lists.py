@@ -9,6 +9,7 @@ from postledger.contacts.actions import contacts
 from postledger.contacts.growth import DayOfList
 from postledger.contacts.models import List, Segment, Suppression
 from postledger.contacts.states import SuppressionReason
+from postledger.privacy import erasure
 from postledger.web.dashboard.audience import contact_search
 from tests import cast
 from tests.campaigns import press
@@ -183,6 +184,20 @@ def test_what_an_erased_person_left_behind_cannot_be_lifted(olivia: Person) -> N
 
     assert "stays suppressed for good" in answer.content.decode()
     assert "of an erased person" in answer.content.decode()
+
+
+def test_an_erasure_is_no_unsubscribe_of_the_person(olivia: Person) -> None:
+    people.contact(olivia.workspace_id, MIRA)
+    people.bounce(olivia.workspace_id, "gone@example.com")
+    people.contact(olivia.workspace_id, "gone@example.com")
+    for address in (MIRA, "gone@example.com"):
+        erasure.erase(olivia.workspace_id, address=address, actor="olivia", now=datetime.now(UTC))
+
+    page = olivia.read("suppressions/").partition("<main")[2]
+
+    assert page.count("Erased on request") == 2
+    assert "Email to them bounced for good" in page
+    assert "unsubscribed" not in page
 
 
 def test_a_search_is_saved_as_a_segment_found_again_renamed_and_deleted(olivia: Person) -> None:

@@ -79,6 +79,21 @@ class Named:
     words: str
 
 
+class Standing(StrEnum):
+    """Whether an active contact may be mailed, which no column says alone."""
+
+    MAILABLE = "active"
+    UNCONFIRMED = "unconfirmed"  # a form created it, and it agreed to nothing yet
+    SUPPRESSED = "suppressed"  # a member of the workspace suppressed its address for all mail
+
+
+@dataclass(frozen=True, slots=True)
+class Stands:
+    """The contact is active and stands so; searches have it, and no filter in JSON."""
+
+    standing: Standing
+
+
 @dataclass(frozen=True, slots=True)
 class All:
     """Every part holds; without parts, always true."""
@@ -100,7 +115,7 @@ class Not:
     part: "Filter"
 
 
-type Filter = All | AnyOf | Not | Comparison | OnList | Named
+type Filter = All | AnyOf | Not | Comparison | OnList | Named | Stands
 
 EVERYBODY = All(())
 
@@ -114,7 +129,7 @@ def list_keys(audience: Filter) -> set[str]:
             return list_keys(part)
         case OnList(key):
             return {key}
-        case Comparison() | Named():
+        case Comparison() | Named() | Stands():
             return set()
 
 

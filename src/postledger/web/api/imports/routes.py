@@ -46,7 +46,11 @@ def upload_import(call: Call, query: Query[UploadQuery]) -> ImportOverview:
         workbooks.open_as_csv(path, sheet=query.sheet) as table,
     ):
         import_id = uploads.store_upload(
-            call.workspace_id, table, file_name=query.file_name or "", actor=call.actor
+            call.workspace_id,
+            table,
+            made_of=path,
+            file_name=query.file_name or "",
+            actor=call.actor,
         )
     return overview.find_overview(call.workspace_id, import_id)
 

@@ -53,9 +53,8 @@ class BulkForm(PageForm):
         super().__init__(given, initial={"number": actual})
         if "list" in self.fields:
             own = lists.list_all(workspace_id).filter(archived_at=None, kind=ListKind.LIST.value)
-            self.fields["list"].choices = [  # type: ignore[attr-defined]  # of a choice field
-                *own.values_list("key", "name")
-            ]
+            choices = lists.name_apart(own)
+            self.fields["list"].choices = choices  # type: ignore[attr-defined]  # of a choice field
 
     @override
     def clean(self) -> dict[str, Any]:

@@ -13,11 +13,12 @@ from django.utils.translation import gettext_lazy
 
 from postledger.accounts.models import Workspace
 from postledger.contacts import details, lists, queries
-from postledger.contacts.details import InvalidContactError, Value
+from postledger.contacts.details import Details, InvalidContactError, Value
 from postledger.contacts.models import Contact
 from postledger.contacts.states import ListKind, SubscriptionState
 from postledger.web.dashboard.audience import attribute_rows, words
 from postledger.web.dashboard.forms import AddressField, PageForm
+from postledger.web.shared.sentences import translate
 
 _ON_LIST = {SubscriptionState.PENDING, SubscriptionState.ACTIVE, SubscriptionState.PAUSED}
 _LONGEST_SOURCE = 200
@@ -38,6 +39,12 @@ class ContactForm(PageForm):
         widget=forms.TextInput({"autocomplete": "off", "spellcheck": "false"}),
     )
     time_zone = forms.ChoiceField(label=gettext_lazy("Time zone"), required=False)
+    ocd_ids = forms.CharField(
+        label=gettext_lazy("Places (OCD ids)"),
+        required=False,
+        help_text=gettext_lazy("One on each line, such as ocd-division/country:us/state:oh."),
+        widget=forms.Textarea({"rows": 3, "class": "area", "spellcheck": "false"}),
+    )
     lists = forms.MultipleChoiceField(
         label=gettext_lazy("Lists"), required=False, widget=forms.CheckboxSelectMultiple
     )
@@ -90,6 +97,16 @@ class ContactForm(PageForm):
             ) from None
         return locale
 
+    def clean_ocd_ids(self) -> list[str]:
+        """The places by the rules of the API."""
+        lines = (line.strip() for line in self.cleaned_data["ocd_ids"].splitlines())
+        ocd_ids = list(dict.fromkeys(filter(None, lines)))
+        try:
+            details.check_details(Details(ocd_ids=ocd_ids))
+        except InvalidContactError as error:
+            raise ValidationError(translate(error)) from None
+        return ocd_ids
+
     @override
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
@@ -132,7 +149,7 @@ def write_version(updated_at: datetime) -> str:
 
 def _list_names(workspace_id: int) -> dict[str, str]:
     active = lists.list_all(workspace_id).filter(archived_at=None, kind=ListKind.LIST.value)
-    return dict(active.values_list("key", "name"))
+    return dict(lists.name_apart(active))
 
 
 def _list_zones(workspace: Workspace, contact: Contact | None) -> list[tuple[str, str]]:
@@ -175,6 +192,7 @@ def _read_contact(
         "name": contact.name,
         "locale": contact.locale or "",
         "time_zone": contact.time_zone or "",
+        "ocd_ids": "\n".join(contact.ocd_ids),
         "lists": on_lists,
         "was_on": " ".join(on_lists),
         "seen": write_version(contact.updated_at),

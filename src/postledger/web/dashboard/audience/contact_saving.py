@@ -51,6 +51,7 @@ def add_contact(visitor: Visitor, form: ContactForm, *, now: datetime) -> tuple[
         name=cleaned["name"],
         locale=cleaned["locale"],
         time_zone=cleaned["time_zone"],
+        ocd_ids=cleaned["ocd_ids"],
         attributes=_without_removed(form.attribute_changes),
     )
     try:
@@ -107,6 +108,7 @@ def _build_changes(contact: Contact, form: ContactForm) -> Changes:
         "name": contact.name.strip(),  # as the form reads it
         "locale": contact.locale or "",
         "time_zone": contact.time_zone or "",
+        "ocd_ids": list(contact.ocd_ids),
     }
     changed = {name: cleaned[name] for name, value in stored.items() if cleaned[name] != value}
     return Changes(**changed, attributes=form.attribute_changes or None)

@@ -19,6 +19,8 @@ from postledger.contacts.filters.expressions import (
     Named,
     OnList,
     Op,
+    Standing,
+    Stands,
 )
 from postledger.contacts.states import ContactState, SubscriptionState
 from postledger.lib.errors import RefusedError
@@ -37,6 +39,10 @@ class WrongSearchError(RefusedError):
     code = "wrong_search"
 
 
+# What the badge of a contact says: an active contact may be one that is not mailed.
+type SearchedState = Standing | ContactState
+
+
 @dataclass(frozen=True, slots=True)
 class ContactSearch:
     """A search as a person filled it in."""
@@ -44,7 +50,7 @@ class ContactSearch:
     words: str = ""
     list_key: str = ""
     list_state: SubscriptionState = SubscriptionState.ACTIVE
-    state: ContactState | None = None
+    state: SearchedState | None = None
     match: str = "all"
     conditions: Sequence[Condition] = ()
     filter_json: str | None = None  # in place of conditions, of a filter that has more than these
@@ -70,11 +76,17 @@ def read_search(given: QueryDict) -> ContactSearch:
             if list_state in set(SubscriptionState)
             else SubscriptionState.ACTIVE
         ),
-        state=ContactState(state) if state in set(ContactState) else None,
+        state=_read_state(state),
         match=match if match in conditions.MATCHES else "all",
         conditions=conditions.read_lines(given),
         filter_json=read_text(given, "filter") if "filter" in given else None,
     )
+
+
+def _read_state(text: str) -> SearchedState | None:
+    if text in set(Standing):
+        return Standing(text)
+    return ContactState(text) if text in set(ContactState) else None
 
 
 def build_stored(search: ContactSearch) -> dict[str, Any]:
@@ -93,8 +105,13 @@ def build_stored(search: ContactSearch) -> dict[str, Any]:
 def build_filter(search: ContactSearch, *, now: datetime) -> Filter:
     """The contacts that meet every part of a search."""
     parts: list[Filter] = []
-    if search.state is not None:
-        parts.append(Comparison(Column.STATE, Op.IS, search.state.value))
+    match search.state:
+        case Standing():
+            parts.append(Stands(search.state))
+        case ContactState():
+            parts.append(Comparison(Column.STATE, Op.IS, search.state.value))
+        case None:
+            pass
     if search.list_key:
         parts.append(OnList(search.list_key, (search.list_state,)))
     if search.has_conditions:
@@ -111,10 +128,7 @@ def _as_stored(words: str) -> str:
 
 def build_segment(search: ContactSearch) -> dict[str, Any]:
     """The search as a filter that can be kept; words that somebody typed cannot."""
-    if search.words:
-        raise WrongSearchError(
-            _("A segment keeps conditions, and no words of a search. Take the words away first.")
-        )
+    _refuse_passing(search)
     parts: list[dict[str, Any]] = []
     if search.list_key:
         parts.append({"list": search.list_key})
@@ -130,6 +144,18 @@ def build_segment(search: ContactSearch) -> dict[str, Any]:
     if not parts:
         raise WrongSearchError(_("Choose a list, a state or a condition first."))
     return {"all": parts}
+
+
+def _refuse_passing(search: ContactSearch) -> None:
+    """Refuses what only a search can look for."""
+    if search.words:
+        raise WrongSearchError(
+            _("A segment keeps conditions, and no words of a search. Take the words away first.")
+        )
+    if search.state in {Standing.SUPPRESSED, Standing.UNCONFIRMED}:
+        raise WrongSearchError(
+            _("A segment cannot be of people who are not mailed. Choose another state first.")
+        )
 
 
 def write_query(stored: Mapping[str, Any]) -> str:

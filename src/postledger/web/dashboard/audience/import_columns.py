@@ -51,7 +51,7 @@ class ColumnChoice:
 
 @dataclass(frozen=True, slots=True)
 class ImportSettings:
-    """What a person chose for an import; the name of a new list counts more than a list."""
+    """What a person chose for an import: a list, or the name of a new one."""
 
     columns: Sequence[ColumnChoice]
     list_key: str
@@ -64,7 +64,7 @@ def read_settings(overview: ImportOverview, given: QueryDict) -> ImportSettings:
     return ImportSettings(
         list_choices(upload, mapping, given) if upload else (),
         read_text(given, "list") if "list" in given else overview.list or "",
-        read_text(given, "new_list").strip(),
+        read_text(given, "new_list").strip() if "new_list" in given else overview.new_list,
     )
 
 
@@ -72,7 +72,7 @@ def differ_from_dry_run(overview: ImportOverview, chosen: ImportSettings) -> boo
     """Whether an import with these settings would do something else than its dry run."""
     header = overview.upload["header"] if overview.upload else []
     return (
-        bool(chosen.new_list)
+        chosen.new_list != overview.new_list
         or chosen.list_key != (overview.list or "")
         or build_mapping(chosen.columns) != exact_mapping(header, overview.mapping)
     )

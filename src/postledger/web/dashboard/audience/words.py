@@ -7,6 +7,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
+from postledger.contacts.filters.expressions import Standing
 from postledger.contacts.models import ConsentEvent, Contact, Suppression
 from postledger.contacts.states import (
     STOPS_EVERYTHING,
@@ -23,6 +24,14 @@ CONTACT_STATES: Mapping[ContactState, tuple[Word, str]] = {
     ContactState.ACTIVE: (pgettext_lazy("a contact", "Active"), "check"),
     ContactState.UNSUBSCRIBED: (gettext_lazy("Unsubscribed"), "ban"),
     ContactState.BOUNCED: (gettext_lazy("Bounced"), "x"),
+}
+# As the badges of contacts say it.
+SEARCHED_STATES: Mapping[Standing | ContactState, Word] = {
+    Standing.MAILABLE: CONTACT_STATES[ContactState.ACTIVE][0],
+    Standing.UNCONFIRMED: gettext_lazy("Not confirmed"),
+    Standing.SUPPRESSED: gettext_lazy("Suppressed"),
+    ContactState.UNSUBSCRIBED: CONTACT_STATES[ContactState.UNSUBSCRIBED][0],
+    ContactState.BOUNCED: CONTACT_STATES[ContactState.BOUNCED][0],
 }
 SUBSCRIPTION_STATES: Mapping[SubscriptionState, tuple[Word, str]] = {
     SubscriptionState.ACTIVE: (gettext_lazy("Active"), "check"),
@@ -85,9 +94,21 @@ def name_suppressed(kept: Suppression) -> str:
     return name_scope(None) if stops_everything else _("campaigns and notifications")
 
 
+def name_reason(kept: Suppression) -> str:
+    """Why an address gets nothing more; an erasure keeps it as if its owner had unsubscribed."""
+    if is_of_erasure(kept) and kept.reason == SuppressionReason.UNSUBSCRIBED:
+        return _("Erased on request")
+    return str(REASONS[SuppressionReason(kept.reason)])
+
+
+def is_of_erasure(kept: Suppression) -> bool:
+    """Whether an erasure wrote it, perhaps under a stronger reason."""
+    return kept.address is None and kept.list_id is None
+
+
 def describe_suppression(kept: Suppression) -> str:
     """What is kept from an address, and why."""
-    return f"{name_suppressed(kept)}: {REASONS[SuppressionReason(kept.reason)]}"
+    return f"{name_suppressed(kept)}: {name_reason(kept)}"
 
 
 def describe_change(event: ConsentEvent) -> tuple[str, str, str]:

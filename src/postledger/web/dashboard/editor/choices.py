@@ -53,7 +53,7 @@ def list_choices(workspace_id: int) -> Choices:
     return Choices(
         lists=[
             ("", _("All contacts")),
-            *((one.key, one.name) for one in _list_lists(workspace_id)),
+            *lists.name_apart(_list_lists(workspace_id)),
         ],
         templates=[
             (one.key, one.name)
@@ -89,8 +89,8 @@ def list_fields(workspace_id: int, used: Sequence[Condition]) -> list[FieldChoic
     names = {"first_name": _("First name"), "last_name": _("Last name")}  # as imports store them
     fields |= {ATTRIBUTE + key: names.get(key, key) for key in list_attributes(workspace_id)}
     fields |= {
-        LIST + one.key: _("List: %(name)s") % {"name": one.name}
-        for one in _list_lists(workspace_id)
+        LIST + key: _("List: %(name)s") % {"name": name}
+        for key, name in lists.name_apart(_list_lists(workspace_id))
     }
     for condition in used:
         if condition.field:

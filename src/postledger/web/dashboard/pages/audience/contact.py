@@ -101,15 +101,14 @@ def _list_tabs(current: Part | None) -> list[Mapping[str, Any]]:
 def _list_subscriptions(
     workspace_id: int, contact: Contact, kept: Sequence[Suppression]
 ) -> list[Mapping[str, Any]]:
-    """The lists of a contact; an active one that a suppression stops is not shown as active."""
-    is_stopped = any(one.list is None for one in kept)
-    stopped = words.make_subscription_badge(SubscriptionState.SUPPRESSED)
-    return [
-        {
-            "of": one,
-            "badge": stopped
-            if is_stopped and one.state == SubscriptionState.ACTIVE
-            else words.make_subscription_badge(one.state),
-        }
-        for one in queries.list_subscriptions(workspace_id, contact_id=contact.pk)
-    ]
+    """The lists of a contact; an active one that a suppression stops is not shown as active, and
+    since the moment of the suppression.
+    """
+    stop = next((one for one in kept if one.list is None), None)
+    shown: list[Mapping[str, Any]] = []
+    for one in queries.list_subscriptions(workspace_id, contact_id=contact.pk):
+        is_stopped = stop is not None and one.state == SubscriptionState.ACTIVE
+        state = SubscriptionState.SUPPRESSED if is_stopped else one.state
+        since = stop.created_at if stop and is_stopped else one.changed_at
+        shown.append({"of": one, "badge": words.make_subscription_badge(state), "since": since})
+    return shown

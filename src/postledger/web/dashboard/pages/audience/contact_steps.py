@@ -75,7 +75,7 @@ class EraseForm(PageForm):
 def suppress(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpResponse:
     contact = _find(visitor, contact_id)
     active = lists.list_all(visitor.workspace.pk).filter(archived_at=None)
-    scopes = [("", words.name_scope(None)), *((one.key, one.name) for one in active)]
+    scopes = [("", words.name_scope(None)), *lists.name_apart(active)]
     form = SuppressForm(scopes, request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:

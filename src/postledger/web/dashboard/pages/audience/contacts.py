@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -15,7 +16,7 @@ from django.views.decorators.http import require_safe
 from postledger.accounts.people.roles import Permission
 from postledger.contacts import audience, export, lists, queries, segments, standings
 from postledger.contacts.counts import ContactCount
-from postledger.contacts.filters.expressions import EVERYBODY, Filter
+from postledger.contacts.filters.expressions import EVERYBODY, Filter, Standing, Stands
 from postledger.contacts.models import Contact
 from postledger.contacts.states import SuppressionReason
 from postledger.deliveries.figures import last_mails
@@ -98,7 +99,7 @@ def _describe_people(workspace_id: int) -> Mapping[str, Any]:
     def count(wanted: Filter) -> ContactCount:
         return audience.count_or_estimate(workspace_id, wanted, patience=_PATIENCE)
 
-    return {"everybody": count(EVERYBODY), "active": count(audience.only_active(EVERYBODY))}
+    return {"everybody": count(EVERYBODY), "mailable": count(Stands(Standing.MAILABLE))}
 
 
 def _describe_search(
@@ -114,8 +115,8 @@ def _describe_search(
         "fields": choices.list_fields(workspace_id, search.conditions),
         "comparisons": COMPARISONS,
         "offered_values": choices.list_values(workspace_id),
-        "lists": lists.list_all(workspace_id),
-        "states": [(state, label) for state, (label, _icon) in words.CONTACT_STATES.items()],
+        "lists": _list_lists(workspace_id, search.list_key),
+        "states": list(words.SEARCHED_STATES.items()),
         "list_states": [
             (state, label) for state, (label, _icon) in words.SUBSCRIPTION_STATES.items()
         ],
@@ -131,6 +132,12 @@ def _describe_search(
         "segment_name": read_text(request.GET, "name"),
         "is_opened": search.has_conditions or "add" in request.GET,
     }
+
+
+def _list_lists(workspace_id: int, chosen: str) -> list[tuple[str, str]]:
+    """The lists that can be chosen; an archived one only where a link has chosen it."""
+    all_lists = lists.list_all(workspace_id)
+    return lists.name_apart(all_lists.filter(Q(archived_at=None) | Q(key=chosen)))
 
 
 def _list_kept(request: HttpRequest) -> list[tuple[str, str]]:

@@ -6,7 +6,6 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -15,10 +14,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.people import actors
 from postledger.accounts.people.roles import Permission
 from postledger.contacts import lists
 from postledger.contacts import queries as contact_queries
+from postledger.contacts.lists import ListExistsError, ListUnknownError
 from postledger.contacts.states import ListKind
 from postledger.imports import overview, problems, queries, uploads, workbooks
 from postledger.imports.columns import exact_mapping
@@ -28,6 +29,7 @@ from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import import_columns, import_figures, received_file
 from postledger.web.dashboard.audience.import_columns import ImportSettings
+from postledger.web.dashboard.audience.import_words import say_on_page
 from postledger.web.dashboard.audience.questions import Question, ask
 from postledger.web.dashboard.editor.choices import list_attributes
 from postledger.web.dashboard.forms import PageForm
@@ -35,7 +37,6 @@ from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.parameters import read_number
 from postledger.web.shared.bodies import LARGEST_UPLOAD, MIB
 from postledger.web.shared.csv_files import csv_response
-from postledger.web.shared.sentences import translate
 
 _ON_A_PAGE = 20
 _MOVING = (ImportState.PREVIEWING, ImportState.RUNNING)
@@ -88,7 +89,7 @@ def upload(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         try:
             return redirect("import", visitor.workspace.pk, _store(visitor, form))
         except RefusedError as error:
-            form.add_error("file", translate(error))
+            form.add_error("file", say_on_page(error))
     return _show_all(request, visitor, form, status=422)
 
 
@@ -125,7 +126,11 @@ def _store(visitor: Visitor, form: UploadForm) -> int:
         workbooks.open_as_csv(path, sheet=form.cleaned_data["sheet"] or None) as table,
     ):
         return uploads.store_upload(
-            visitor.workspace.pk, table, file_name=file.name or "", actor=visitor.actor
+            visitor.workspace.pk,
+            table,
+            made_of=path,
+            file_name=file.name or "",
+            actor=visitor.actor,
         )
 
 
@@ -155,32 +160,28 @@ def refresh(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespo
 def try_out(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpResponse:
     """Lets a worker make a dry run with the columns as they were chosen.
 
-    A list that is named here is created; nothing else changes.
+    A list that is named here is created when the import starts.
     """
     shown = overview.find_overview(visitor.workspace.pk, import_id)
     chosen = import_columns.read_settings(shown, request.POST)
+    if chosen.list_key and chosen.new_list:
+        text = _("Choose a list, or write the name of a new one; not both.")
+        return _refuse(request, visitor, shown, chosen, {"list_error": text})
     try:
-        with transaction.atomic():
-            uploads.request_preview(
-                visitor.workspace.pk,
-                import_id,
-                mapping=import_columns.build_mapping(chosen.columns),
-                list_key=_find_list_key(visitor, chosen),
-            )
+        uploads.request_preview(
+            visitor.workspace.pk,
+            import_id,
+            mapping=import_columns.build_mapping(chosen.columns),
+            list_key=chosen.list_key or None,
+            new_list=chosen.new_list,
+        )
     except NotFoundError:
         raise
+    except (InvalidNameError, ListExistsError, ListUnknownError) as error:
+        return _refuse(request, visitor, shown, chosen, {"list_error": say_on_page(error)})
     except RefusedError as error:
-        return _refuse(request, visitor, shown, chosen, translate(error))
+        return _refuse(request, visitor, shown, chosen, {"mapping_error": say_on_page(error)})
     return redirect("import", visitor.workspace.pk, import_id)
-
-
-def _find_list_key(visitor: Visitor, chosen: ImportSettings) -> str | None:
-    """The list that was chosen, or the one that is created for this import."""
-    if not chosen.new_list:
-        return chosen.list_key or None
-    key = lists.find_free_key(visitor.workspace.pk, chosen.new_list)
-    lists.create_list(visitor.workspace.pk, key=key, name=chosen.new_list, actor=visitor.actor)
-    return key
 
 
 def _refuse(
@@ -188,15 +189,15 @@ def _refuse(
     visitor: Visitor,
     shown: ImportOverview,
     chosen: ImportSettings,
-    error: str,
+    errors: Mapping[str, str],
 ) -> HttpResponse:
     """Shows what was chosen, without a dry run, which was of other choices."""
     typed = {
         "columns": chosen.columns,
         "list_key": chosen.list_key,
         "new_list": chosen.new_list,
-        "mapping_error": error,
         "tried": None,
+        **errors,
     }
     return _show(request, visitor, shown, typed, status=422)
 
@@ -213,7 +214,7 @@ def start(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespons
         messages.error(request, _("Wait for the dry run: it shows what would happen."))
         return redirect("import", visitor.workspace.pk, import_id)
     if shown.state is ImportState.UPLOADED and (missing := _miss_dry_run(shown, chosen)):
-        return _refuse(request, visitor, shown, chosen, missing)
+        return _refuse(request, visitor, shown, chosen, {"mapping_error": missing})
     header = shown.upload["header"] if shown.upload else []
     try:
         uploads.start_import(
@@ -221,12 +222,13 @@ def start(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespons
             import_id,
             mapping=exact_mapping(header, shown.mapping),
             list_key=shown.list,
+            new_list=shown.new_list,
             actor=visitor.actor,
         )
     except NotFoundError:
         raise
     except RefusedError as error:  # it was started or abandoned meanwhile
-        messages.error(request, translate(error))
+        messages.error(request, say_on_page(error))
     return redirect("import", visitor.workspace.pk, import_id)
 
 
@@ -253,7 +255,7 @@ def abandon(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespo
         try:
             uploads.abandon_import(visitor.workspace.pk, import_id, actor=visitor.actor)
         except RefusedError as error:
-            messages.error(request, translate(error))
+            messages.error(request, say_on_page(error))
         return redirect(url)
     question = Question(
         heading=_("Cancel the import of %(file)s?") % {"file": shown.file_name},
@@ -306,11 +308,14 @@ def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
                 shown.upload, shown.mapping, known_keys=list_attributes(visitor.workspace.pk)
             ),
             "targets": import_columns.TARGETS.items(),
-            "lists": active.filter(kind=ListKind.LIST.value),
+            "lists": lists.name_apart(active.filter(kind=ListKind.LIST.value)),
             "list_key": shown.list or "",
+            "new_list": shown.new_list,
         }
     if shown.list:
         values["list"] = lists.list_all(visitor.workspace.pk).get(key=shown.list)
+    elif shown.new_list:
+        values["list"] = {"name": shown.new_list}
     if shown.preview:
         values |= {
             "tried": import_figures.sum_preview(shown.preview),
@@ -318,6 +323,7 @@ def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
             "kept_back": import_figures.list_kept_back(shown.preview),
             "kept_back_count": sum(shown.preview["kept_back"].values()),
             "changing": shown.preview["created"] + shown.preview["updated"],
+            "importable": sum(shown.preview[name] for name in ("created", "updated", "unchanged")),
         }
     return values
 

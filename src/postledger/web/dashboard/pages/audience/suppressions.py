@@ -44,7 +44,7 @@ class AddForm(PageForm):
     def __init__(self, workspace_id: int, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         active = lists.list_all(workspace_id).filter(archived_at=None)
-        scopes = [("", words.name_scope(None)), *((one.key, one.name) for one in active)]
+        scopes = [("", words.name_scope(None)), *lists.name_apart(active)]
         self.fields["scope"].choices = scopes  # type: ignore[attr-defined]  # of a ChoiceField
 
 
@@ -170,7 +170,8 @@ def _make_rows(visitor: Visitor, rows: Sequence[Suppression]) -> list[Mapping[st
         {
             "kept": row,
             "scope": words.name_suppressed(row),
-            "reason": words.REASONS[SuppressionReason(row.reason)],
+            "reason": words.name_reason(row),
+            "is_of_erasure": words.is_of_erasure(row),
             "source": sources.get(row.pk),
             "by": names[sources[row.pk].actor] if row.pk in sources else "",
             "contact": known.get(row.address.lower()) if row.address else None,
