@@ -16,6 +16,7 @@ from postledger.campaigns.report import Failure
 from postledger.campaigns.states import RunState
 from postledger.deliveries.states import State
 from postledger.dispatch import heartbeat
+from postledger.feedback import event_flow
 from postledger.pacing.outlook import Outlook
 from postledger.web.dashboard.components import balance
 from postledger.web.dashboard.components.badges import Badge
@@ -61,6 +62,7 @@ class RunFigures:
     waits: Sequence[Why]  # all waiting mail, by reason
     failures: Sequence[FailureRow]
     reports: Sequence[Report]
+    is_reported: bool  # reports came, or are expected
     outlook: Outlook | None
     chart: Chart | None
     launched_by: str
@@ -160,6 +162,7 @@ def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datet
         waits=banners.list_waits(run, mails_url, now=now),
         failures=list(map(_make_failure_row, live.failures)),
         reports=_list_reports(run),
+        is_reported=bool(run.feedback.reported) or event_flow.reports_back(live.sender_id),
         outlook=outlook,
         chart=pace.draw_pace(live.series, now=now),
         launched_by=names[run.actor],
