@@ -33,6 +33,7 @@ class Cause:
     until: datetime | None  # None: not known, or a person ends it
     resumed_by: str  # empty: nothing; it is over
     advice: str
+    actor: str = ""  # of a cancellation: who did it, as in the audit trail
 
 
 _DONE = gettext_noop("Nothing: it is done.")
@@ -40,6 +41,11 @@ _HELD = {
     HoldScope.ACCOUNT: gettext_noop("The account of its sender is held because %(why)s%(detail)s."),
     HoldScope.SENDER: gettext_noop("The sender is held because %(why)s%(detail)s."),
     HoldScope.STREAM: gettext_noop("It is held because %(why)s%(detail)s."),
+}
+_PAUSED = {
+    HoldScope.ACCOUNT: gettext_noop("A person paused the account of its sender%(detail)s."),
+    HoldScope.SENDER: gettext_noop("A person paused the sender%(detail)s."),
+    HoldScope.STREAM: gettext_noop("A person paused it%(detail)s."),
 }
 _RESULTS: dict[State, tuple[str, str]] = {
     State.ACCEPTED: (gettext_noop("The provider took it"), _DONE),
@@ -106,9 +112,10 @@ def list_sender_causes(
 def explain_hold(hold: Hold) -> Cause:
     explanation = explain_reason(hold.reason)
     detail = f" ({hold.detail.rstrip('.')})" if hold.detail else ""
+    forms = _PAUSED if hold.reason is Reason.PAUSED else _HELD
     return Cause(
         hold.reason,
-        gettext(_HELD[hold.scope]) % {"why": explanation.why, "detail": detail},
+        gettext(forms[hold.scope]) % {"why": explanation.why, "detail": detail},
         hold.since,
         hold.until,
         explanation.moved_by,
@@ -132,7 +139,8 @@ def _list_stops(stream: StreamFacts, now: datetime) -> Iterator[Cause]:
             "actor": stream.cancelled_by
         }
         done = gettext("Nothing: what was not sent is not sent any more.")
-        yield Cause("cancelled", sentence, stream.cancelled_at, None, "", done)
+        actor = stream.cancelled_by or ""
+        yield Cause("cancelled", sentence, stream.cancelled_at, None, "", done, actor)
         return
     if stream.fenced_since is not None:
         yield Cause(

@@ -1,6 +1,6 @@
 """Why something stands still, as pages say it: what, since, until, what wakes it, and a button."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -58,11 +58,13 @@ class Why:
     choices: Sequence[Choice] = ()
 
 
-def describe_cause(cause: Cause, choices: Sequence[Choice] = ()) -> Why:
-    """A cause in the words of `why`."""
+def describe_cause(
+    cause: Cause, choices: Sequence[Choice] = (), *, names: Mapping[str, str] | None = None
+) -> Why:
+    """A cause in the words of `why`; `names` are those of actors."""
     is_for_person = cause.code in _FOR_A_PERSON
     return Why(
-        what=translate(cause.sentence),
+        what=name_cause(cause, names or {}),
         icon=find_icon(cause.code),
         is_for_person=is_for_person,
         since=cause.since,
@@ -71,6 +73,13 @@ def describe_cause(cause: Cause, choices: Sequence[Choice] = ()) -> Why:
         advice=cause.advice,
         choices=choices,
     )
+
+
+def name_cause(cause: Cause, names: Mapping[str, str]) -> str:
+    """Its sentence, with the name of the person where there is one."""
+    if cause.actor and cause.actor in names:
+        return _("%(name)s cancelled it.") % {"name": names[cause.actor]}
+    return translate(cause.sentence)
 
 
 def describe_start(begins: datetime) -> Why:

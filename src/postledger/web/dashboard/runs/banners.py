@@ -70,7 +70,7 @@ def _list_doubts(workspace_id: int, run: Progress) -> Iterator[Why]:
 def _describe(workspace_id: int, run: Progress, names: Mapping[str, str], cause: Cause) -> Why:
     hold = next((hold for hold in run.holds if hold.reason == cause.code), None)
     if hold is None:
-        return why.describe_cause(cause)
+        return why.describe_cause(cause, names=names)
     if hold.scope is not HoldScope.STREAM:
         link = Choice(_("Look at the sender"), _attention_url(workspace_id, "held"))
         return why.describe_cause(cause, [link])

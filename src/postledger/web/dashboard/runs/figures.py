@@ -1,6 +1,6 @@
 """All figures of one run for its page: read once, so that they belong together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -141,7 +141,7 @@ def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datet
     outlook = forecasts.forecast_run(
         workspace_id, run, worker_count=heartbeat.count_alive(), now=now
     )
-    names = actors.name_actors(workspace_id, [run.actor, *(hold.actor for hold in run.holds)])
+    names = actors.name_actors(workspace_id, _list_actors(live))
     mails_url = rows.find_mails_url(workspace_id, run.campaign_id, run.run_id)
     starts_at = rows.find_start(run, now)
     return RunFigures(
@@ -169,6 +169,13 @@ def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datet
         starts_at=starts_at,
         seconds=find_interval(live, now=now),
     )
+
+
+def _list_actors(live: LiveRun) -> Iterator[str]:
+    """Everybody whom the page names."""
+    yield live.progress.actor
+    yield from (hold.actor for hold in live.progress.holds)
+    yield from (cause.actor for cause in live.causes if cause.actor)
 
 
 def _make_failure_row(failure: Failure) -> FailureRow:

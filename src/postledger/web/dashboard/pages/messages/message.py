@@ -1,5 +1,6 @@
 """One mail: its story, its facts and ids, why it waits, and its letter in a frame of its own."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -78,12 +79,13 @@ def show(request: HttpRequest, visitor: Visitor, mail_id: UUID) -> HttpResponse:
     now = datetime.now(UTC)
     letter = past_letters.make_again(visitor.workspace.pk, mail.stream.id, mail.facts.position)
     shows_text = request.GET.get("part") == "text" or not getattr(letter, "html", "")
+    names = _name_actors(mail)
     context = {
         "title": (letter.subject if isinstance(letter, PastLetter) else "") or mail.title,
         "mail": mail,
         "badge": badges.badge_of(mail.facts.state),
-        "steps": timeline.tell_story(mail.facts, mail.stream, _name_actors(mail), now=now),
-        "whys": _list_whys(mail, now=now),
+        "steps": timeline.tell_story(mail.facts, mail.stream, names, now=now),
+        "whys": _list_whys(mail, names, now=now),
         "requeue_refusal": _refuse_requeue(mail, visitor),
         "letter": letter if isinstance(letter, PastLetter) else None,
         "absence": None if isinstance(letter, PastLetter) else letter,
@@ -153,11 +155,11 @@ def _name_actors(mail: Mail) -> dict[str, str]:
     return actors.name_actors(mail.stream.workspace_id, [*decided, mail.stream.cancelled_by or ""])
 
 
-def _list_whys(mail: Mail, *, now: datetime) -> list[Why]:
+def _list_whys(mail: Mail, names: Mapping[str, str], *, now: datetime) -> list[Why]:
     """Why it stands still; nothing for a mail that has a result."""
     if mail.facts.state is State.WAITING:
         causes = why.list_delivery_causes(mail.facts, mail.stream, now=now)
-        return [replace(describe_cause(cause), advice="") for cause in causes]
+        return [replace(describe_cause(cause, names=names), advice="") for cause in causes]
     if mail.facts.state is State.IN_DOUBT:
         return [_describe_doubt(mail, now=now)]
     return []
