@@ -15,6 +15,7 @@ from postledger.deliveries import entries, ledger
 from postledger.deliveries.entries import Body, Entry, NewDelivery, StreamKind
 from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
+from postledger.providers import addresses
 from tests import cast, round_trips
 from tests.web.callers import Caller
 from tests.web.dashboard import visitors
@@ -292,3 +293,39 @@ def test_the_page_needs_few_queries(
         show(olivia, mail_id)
 
     assert 0 < asked() <= 30
+
+
+def test_where_the_same_mail_must_fail_again_the_contact_is_to_be_mended(
+    alice: Caller, olivia: Person
+) -> None:
+    codes = {"utf8_unsupported": "Correct the address of the contact", "550": "Mend what the"}
+    pages = {}
+    for code, remedy in codes.items():
+        mail_id = alice.send(to="jürgen@müller.example").body["id"]
+        settle(mail_id, lambda at, code=code: entries.refused(at, code=code, detail="No."))
+        pages[code] = show(olivia, mail_id)
+        assert remedy in pages[code]
+
+    known, unknown = pages["utf8_unsupported"], pages["550"]
+    assert "It was not handed over: the provider cannot take it." in known
+    assert "refused it for good" not in known
+    assert 'class="btn" type="submit"' in known
+    assert 'class="btn btn-primary" type="submit"' not in known
+    assert 'class="btn btn-primary" type="submit"' in unknown
+    assert "jürgen@müller.example" in known
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("a@xn--mller-kva.example", "a@müller.example"),
+        ("a@example.com", "a@example.com"),
+        ("a@xn--80ak6aa92e.com", "a@xn--80ak6aa92e.com"),  # Cyrillic that looks like apple
+        ("a@xn--pypal-4ve.com", "a@xn--pypal-4ve.com"),  # one Cyrillic letter
+        ("a@xn--zzzzzz9999.com", "a@xn--zzzzzz9999.com"),
+    ],
+)
+def test_a_domain_is_shown_as_people_write_it_unless_it_may_mislead(
+    address: str, shown: str
+) -> None:
+    assert addresses.readable(address) == shown

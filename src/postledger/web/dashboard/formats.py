@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
+from postledger.providers import addresses
 from postledger.web.shared import sentences
 
 register = template.Library()
@@ -29,6 +30,12 @@ def icon(name: str) -> SafeString:
 def translated(text: str) -> str:
     """A sentence of a service, in the reader's language."""
     return sentences.translate(text)
+
+
+@register.filter
+def readable(address: str | None) -> str:
+    """An address with its domain as people write it, where nobody can be misled by that."""
+    return addresses.readable(address) if address else ""
 
 
 @register.filter

@@ -182,7 +182,7 @@ def _make_failure_row(failure: Failure) -> FailureRow:
     if failure.state is State.IN_DOUBT:
         advice = _("Look at the provider's own log, then decide.")
         return FailureRow(failure, advice, is_retried=False)
-    is_retried = not remedies.is_bad_address(failure.outcome, failure.code)
+    is_retried = not remedies.is_hopeless(failure.outcome, failure.code)
     return FailureRow(failure, remedies.advise(failure.outcome, failure.code), is_retried)
 
 
