@@ -358,7 +358,9 @@ def test_the_report_is_that_of_the_api(alice: Caller, anna: Person) -> None:
     answer = anna.get(page(run_id, "report.csv"))
 
     assert answer.getvalue().decode() == alice.get(f"/v1/runs/{run_id}/report.csv").body
-    assert answer.headers["Content-Disposition"] == f'attachment; filename="run-{run_id}.csv"'
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    named = f'attachment; filename="may-news-{today}.csv"'
+    assert answer.headers["Content-Disposition"] == named
 
 
 def test_words_of_users_and_providers_stay_words(alice: Caller, anna: Person) -> None:
