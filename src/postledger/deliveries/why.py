@@ -4,7 +4,7 @@ The first cause is the one that ends last: mail goes on when all have ended.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.utils.translation import gettext, gettext_noop
@@ -121,6 +121,14 @@ def explain_hold(hold: Hold) -> Cause:
         explanation.moved_by,
         explanation.advice,
     )
+
+
+def leave_out_commands(cause: Cause) -> Cause:
+    """The same for a reader who has buttons and no shell."""
+    if cause.code not in set(Reason):
+        return cause
+    explanation = explain_reason(Reason(cause.code), names_commands=False)
+    return replace(cause, resumed_by=explanation.moved_by, advice=explanation.advice)
 
 
 def describe_cause(cause: Cause) -> Iterator[str]:

@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
+from postledger.deliveries.why import Cause, leave_out_commands
 from postledger.providers import addresses
 from postledger.web.shared import sentences
 
@@ -30,6 +31,12 @@ def icon(name: str) -> SafeString:
 def translated(text: str) -> str:
     """A sentence of a service, in the reader's language."""
     return sentences.translate(text)
+
+
+@register.filter
+def end_of(cause: Cause) -> str:
+    """What will end a cause, as pages say it."""
+    return leave_out_commands(cause).resumed_by
 
 
 @register.filter

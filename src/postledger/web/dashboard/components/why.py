@@ -8,7 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from postledger.deliveries.reasons import Reason
-from postledger.deliveries.why import Cause
+from postledger.deliveries.why import Cause, leave_out_commands
 from postledger.web.shared.sentences import translate
 
 # These end when a person decides something, and nothing else ends them.
@@ -63,14 +63,15 @@ def describe_cause(
 ) -> Why:
     """A cause in the words of `why`; `names` are those of actors."""
     is_for_person = cause.code in _FOR_A_PERSON
+    plain = leave_out_commands(cause)
     return Why(
         what=name_cause(cause, names or {}),
         icon=find_icon(cause.code),
         is_for_person=is_for_person,
         since=cause.since,
         until=cause.until,
-        wakes=cause.resumed_by,
-        advice=cause.advice,
+        wakes=plain.resumed_by,
+        advice=plain.advice,
         choices=choices,
     )
 
