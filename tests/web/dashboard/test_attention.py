@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from html import unescape
 from typing import Any
 
@@ -97,9 +98,7 @@ def test_doubts_and_dead_letters_are_counted_in_decisions_and_shown_with_their_c
 def test_a_retry_is_offered_where_the_same_mail_may_be_taken(anna: Person) -> None:
     stream_id = cast.stream(mails=3)
     for code in ("utf8_unsupported", "550 5.7.1", "550 5.1.1"):
-        cast.book(
-            stream_id, lambda at, code=code: entries.refused(at, code=code, detail="No."), size=1
-        )
+        cast.book(stream_id, partial(entries.refused, code=code, detail="No."), size=1)
 
     html = read(anna)
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from django.db import connection
@@ -302,7 +303,7 @@ def test_where_the_same_mail_must_fail_again_the_contact_is_to_be_mended(
     pages = {}
     for code, remedy in codes.items():
         mail_id = alice.send(to="jürgen@müller.example").body["id"]
-        settle(mail_id, lambda at, code=code: entries.refused(at, code=code, detail="No."))
+        settle(mail_id, partial(entries.refused, code=code, detail="No."))
         pages[code] = show(olivia, mail_id)
         assert remedy in pages[code]
 
