@@ -150,3 +150,17 @@ def test_a_cause_is_written_for_a_person() -> None:
         "  What will move it: the next clock hour starts.",
         "  What you can do: Raise the sender's limit per hour, or wait.",
     ]
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_a_reader_without_a_shell_is_told_no_command(reason: Reason) -> None:
+    told, plain = explain_reason(reason), explain_reason(reason, names_commands=False)
+    cause = Cause(reason, "", None, None, told.moved_by, told.advice)
+
+    shown = why.leave_out_commands(cause)
+
+    assert (shown.resumed_by, shown.advice) == (plain.moved_by, plain.advice)
+    assert "postledger" not in shown.resumed_by + shown.advice
+    for command in filter(None, (told.command, told.more_commands)):
+        assert command in told.advice
+    assert told.moved_by.endswith(f"({told.command})") == bool(told.command)

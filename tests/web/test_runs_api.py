@@ -117,7 +117,7 @@ def test_what_waits_says_why_since_when_and_what_will_move_it(alice: Caller) -> 
     assert (wait["reason"], wait["mails"]) == ("scheduled", 2)
     assert (wait["why"], wait["moved_by"]) == (
         "it is scheduled for later",
-        "it is sent at that time",
+        "its time comes",
     )
     assert wait["next_due_at"].startswith(f"{later:%Y-%m-%dT%H:%M:%S}")
     assert wait["since"] < wait["next_due_at"]

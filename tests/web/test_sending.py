@@ -61,7 +61,7 @@ def test_a_mail_that_waits_says_why_since_when_and_what_will_move_it(alice: Call
         "fails_at": None,
         "reason": "scheduled",
         "why": "it is scheduled for later",
-        "moved_by": "it is sent at that time",
+        "moved_by": "its time comes",
         "holds": [],
     }
     assert [event["type"] for event in seen["timeline"]] == ["RECEIVED"]

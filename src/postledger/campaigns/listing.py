@@ -13,6 +13,7 @@ from postledger.campaigns import progress, run_causes
 from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.progress import Progress, ReadRun
 from postledger.campaigns.states import RunState
+from postledger.deliveries import queries
 from postledger.deliveries.queries import Books
 from postledger.deliveries.why import Cause
 from postledger.lib.ids import LAST_ID
@@ -125,15 +126,17 @@ class LaunchRow:
     starts_at: datetime | None  # of its first mail, as it was scheduled; None: at once
     state: RunState
     books: Books
+    next_due_at: datetime | None  # of its first waiting mail; None: none waits
 
 
 def list_launches(workspace_id: int, campaign_id: int, *, now: datetime) -> list[LaunchRow]:
-    """The last runs of a campaign, the newest first, tests too; three queries."""
+    """The last runs of a campaign, the newest first, tests too; four queries."""
     runs = list(
         Run.objects.filter(workspace_id=workspace_id, campaign_id=campaign_id).order_by(
             "-stream_id"
         )[: progress.PAGE]
     )
+    waits = queries.summarise_all_waits([run.stream_id for run in runs])
     return [
         LaunchRow(
             run.pk,
@@ -143,6 +146,7 @@ def list_launches(workspace_id: int, campaign_id: int, *, now: datetime) -> list
             progress.find_start(run),
             state,
             books,
+            min((wait.next_due_at for wait in waits.get(run.stream_id, ())), default=None),
         )
         for run, (state, books) in zip(runs, progress.read_states(runs, now=now), strict=True)
     ]

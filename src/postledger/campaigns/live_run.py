@@ -23,6 +23,7 @@ class LiveRun:
     tag: str
     list_key: str  # empty: all that the workspace sends
     sender: str
+    sender_id: int
     is_deleted: bool  # the draft, after this test
     progress: Progress
     causes: Sequence[Cause]  # what keeps mail back, first what ends last
@@ -42,6 +43,7 @@ def read_live_run(
         tag=campaign.tag,
         list_key=run.list_key,
         sender=campaign.sender.address,
+        sender_id=read.stream.sender_id if read.stream else campaign.sender_id,
         is_deleted=campaign.deleted_at is not None,
         progress=read.progress,
         causes=run_causes.explain_run(read, now=now),

@@ -114,6 +114,11 @@ class Progress:
         return self.holds[0] if self.holds else None
 
     @property
+    def next_due_at(self) -> datetime | None:
+        """Of its first waiting mail; None: none waits."""
+        return min((wait.next_due_at for wait in self.waits), default=None)
+
+    @property
     def waiting(self) -> int:
         return self.books.waiting
 

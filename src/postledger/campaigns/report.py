@@ -1,11 +1,16 @@
 """Reports of a run: every mail as CSV, and its failures by cause with a remedy."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from django.utils import timezone
+
+from postledger.campaigns import progress
 from postledger.campaigns.launching import find_run
+from postledger.campaigns.models import Campaign
 from postledger.contacts.csv_columns import csv_line
 from postledger.deliveries import reporting
 from postledger.deliveries.entries import AttemptOutcome
@@ -13,6 +18,7 @@ from postledger.deliveries.reporting import FailureCause, ReportedDelivery
 from postledger.deliveries.states import State
 from postledger.lib.sentences import say
 
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 COLUMNS = (
     *("email", "status", "error_message", "message_id", "sent_at"),
     *("feedback", "feedback_at"),
@@ -22,6 +28,14 @@ COLUMNS = (
 def write_csv(workspace_id: int, run_id: UUID) -> Iterator[str]:
     """The lines of the file, read lazily; an unknown run is refused at once."""
     return _write_lines(find_run(workspace_id, run_id).stream_id)
+
+
+def name_file(workspace_id: int, run_id: UUID) -> str:
+    """What the file is called: by the campaign, and the day in the active zone when it begins."""
+    run = find_run(workspace_id, run_id)
+    tag = Campaign.with_deleted.values_list("tag", flat=True).get(pk=run.campaign_id)
+    begins = timezone.localtime(progress.find_start(run) or run.launched_at)
+    return f"{_UNSAFE.sub('-', tag)}-{begins:%Y-%m-%d}.csv"
 
 
 def _write_lines(stream_id: int) -> Iterator[str]:

@@ -13,29 +13,49 @@ class Explanation:
     moved_by: str
     advice: str  # what a person can do
     then: str = ""  # what follows a hold that has an end, where that is not plain
+    command: str = ""  # what ends it
+    more_commands: str = ""  # what helps to follow the advice
 
 
-def explain_reason(reason: Reason) -> Explanation:
-    """`why`, `moved_by` and `then` are parts of sentences, `advice` is whole ones."""
+def explain_reason(reason: Reason, *, names_commands: bool = True) -> Explanation:
+    """`why`, `moved_by` and `then` are parts of sentences, `advice` is whole ones.
+
+    The commands stand in parentheses, unless the reader has buttons and no shell.
+    """
     source = _EXPLANATIONS[reason]
+    moved_by, advice = gettext(source.moved_by), gettext(source.advice)
+    if names_commands:
+        commands = filter(None, (source.more_commands, source.command))
+        moved_by = _add(moved_by, source.command)
+        advice = f"{_add(advice.removesuffix('.'), ', '.join(commands))}."
     return Explanation(
         gettext(source.why),
-        gettext(source.moved_by),
-        gettext(source.advice),
-        gettext(source.then),
+        moved_by,
+        advice,
+        gettext(source.then) if source.then else "",
+        source.command,
+        source.more_commands,
     )
 
 
+def _add(text: str, commands: str) -> str:
+    return f"{text} ({commands})" if commands else text
+
+
+_DOCTOR = "postledger doctor"
+_RELEASE_SENDER = "postledger sender release"
+_RELEASE_STREAM = "postledger stream release"
 _NOTHING = gettext_noop("Nothing: it goes on by itself.")
 _EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.READY: Explanation(
         gettext_noop("it is due"),
         gettext_noop("the next free worker takes it"),
-        gettext_noop("Nothing. If it lasts, look whether workers run: postledger doctor."),
+        gettext_noop("Nothing. If it lasts, look whether workers run."),
+        more_commands=_DOCTOR,
     ),
     Reason.SCHEDULED: Explanation(
         gettext_noop("it is scheduled for later"),
-        gettext_noop("it is sent at that time"),
+        gettext_noop("its time comes"),
         gettext_noop("Cancel it if it is not to go at that time."),
     ),
     Reason.RETRY: Explanation(
@@ -114,12 +134,14 @@ _EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.LIMITS_UNKNOWN: Explanation(
         gettext_noop("how much was sent is not known while Redis does not answer"),
         gettext_noop("a worker reaches Redis again"),
-        gettext_noop("Look whether Redis runs: postledger doctor."),
+        gettext_noop("Look whether Redis runs."),
+        more_commands=_DOCTOR,
     ),
     Reason.PROVIDER_DOWN: Explanation(
         gettext_noop("the provider does not answer"),
         gettext_noop("the next try reaches it"),
-        gettext_noop("Look whether the provider can be reached: postledger doctor."),
+        gettext_noop("Look whether the provider can be reached."),
+        more_commands=_DOCTOR,
     ),
     Reason.NO_MEMORY: Explanation(
         gettext_noop("other large mails use the worker's memory"),
@@ -133,62 +155,55 @@ _EXPLANATIONS: dict[Reason, Explanation] = {
     ),
     Reason.CONTENT_BROKEN: Explanation(
         gettext_noop("no mail can be composed from its content"),
-        gettext_noop("a person mends it and releases the stream (postledger stream release)"),
-        gettext_noop(
-            "Mend the content, then release it: postledger stream release, or resume the run."
-        ),
+        gettext_noop("a person mends it and releases the stream"),
+        gettext_noop("Mend the content, then release it or resume the run."),
+        command=_RELEASE_STREAM,
     ),
     Reason.PROVIDER_BROKEN: Explanation(
         gettext_noop("the provider takes mail and does not answer, or breaks down"),
         gettext_noop(
             "it is tried again after a while; after three times a person releases the sender"
-            " (postledger sender release)"
         ),
-        gettext_noop(
-            "Check the account (postledger doctor), then release the sender: postledger sender"
-            " release."
-        ),
+        gettext_noop("Check the account, then release the sender."),
+        command=_RELEASE_SENDER,
+        more_commands=_DOCTOR,
     ),
     Reason.PAUSED: Explanation(
         gettext_noop("a person paused it"),
         gettext_noop("a person releases it"),
-        gettext_noop(
-            "To send, release it: postledger stream release, or resume the run; a sender:"
-            " postledger sender release."
-        ),
+        gettext_noop("To send, release it or resume the run."),
+        more_commands=f"{_RELEASE_STREAM}, {_RELEASE_SENDER}",
     ),
     Reason.SENDER_BLOCKED: Explanation(
         gettext_noop("the provider refuses this sender"),
-        gettext_noop("the sender is mended and released (postledger sender release)"),
-        gettext_noop(
-            "Mend what the provider names, then release the sender: postledger sender release."
-        ),
+        gettext_noop("the sender is mended and released"),
+        gettext_noop("Mend what the provider names, then release the sender."),
+        command=_RELEASE_SENDER,
     ),
     Reason.BOUNCE_RATE: Explanation(
         gettext_noop("too many of its mails bounced"),
         gettext_noop(
             "a person removes the addresses that do not work and resumes the run, which counts"
-            " afresh then (postledger stream release)"
+            " afresh then"
         ),
-        gettext_noop(
-            "Remove the addresses that do not work, then release it: postledger stream release, or"
-            " resume the run."
-        ),
+        gettext_noop("Remove the addresses that do not work, then release it or resume the run."),
+        command=_RELEASE_STREAM,
     ),
     Reason.COMPLAINT_RATE: Explanation(
         gettext_noop("too many recipients reported it as spam"),
         gettext_noop(
             "a person finds out why, leaves out who did not ask for it and resumes the run, which"
-            " counts afresh then (postledger stream release)"
+            " counts afresh then"
         ),
         gettext_noop(
-            "Remove the contacts that did not ask for it, then release it: postledger stream"
-            " release, or resume the run."
+            "Remove the contacts that did not ask for it, then release it or resume the run."
         ),
+        command=_RELEASE_STREAM,
     ),
     Reason.AUDIENCE_SYNCING: Explanation(
         gettext_noop("the subscribers in Supabase are being read"),
         gettext_noop("it is planned when a pass that began after the launch has ended"),
-        gettext_noop("If it lasts, check the connection to Supabase: postledger doctor."),
+        gettext_noop("If it lasts, check the connection to Supabase."),
+        more_commands=_DOCTOR,
     ),
 }

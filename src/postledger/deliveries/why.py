@@ -4,7 +4,7 @@ The first cause is the one that ends last: mail goes on when all have ended.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.utils.translation import gettext, gettext_noop
@@ -33,6 +33,7 @@ class Cause:
     until: datetime | None  # None: not known, or a person ends it
     resumed_by: str  # empty: nothing; it is over
     advice: str
+    actor: str = ""  # of a cancellation: who did it, as in the audit trail
 
 
 _DONE = gettext_noop("Nothing: it is done.")
@@ -40,6 +41,11 @@ _HELD = {
     HoldScope.ACCOUNT: gettext_noop("The account of its sender is held because %(why)s%(detail)s."),
     HoldScope.SENDER: gettext_noop("The sender is held because %(why)s%(detail)s."),
     HoldScope.STREAM: gettext_noop("It is held because %(why)s%(detail)s."),
+}
+_PAUSED = {
+    HoldScope.ACCOUNT: gettext_noop("A person paused the account of its sender%(detail)s."),
+    HoldScope.SENDER: gettext_noop("A person paused the sender%(detail)s."),
+    HoldScope.STREAM: gettext_noop("A person paused it%(detail)s."),
 }
 _RESULTS: dict[State, tuple[str, str]] = {
     State.ACCEPTED: (gettext_noop("The provider took it"), _DONE),
@@ -106,14 +112,23 @@ def list_sender_causes(
 def explain_hold(hold: Hold) -> Cause:
     explanation = explain_reason(hold.reason)
     detail = f" ({hold.detail.rstrip('.')})" if hold.detail else ""
+    forms = _PAUSED if hold.reason is Reason.PAUSED else _HELD
     return Cause(
         hold.reason,
-        gettext(_HELD[hold.scope]) % {"why": explanation.why, "detail": detail},
+        gettext(forms[hold.scope]) % {"why": explanation.why, "detail": detail},
         hold.since,
         hold.until,
         explanation.moved_by,
         explanation.advice,
     )
+
+
+def leave_out_commands(cause: Cause) -> Cause:
+    """The same for a reader who has buttons and no shell."""
+    if cause.code not in set(Reason):
+        return cause
+    explanation = explain_reason(Reason(cause.code), names_commands=False)
+    return replace(cause, resumed_by=explanation.moved_by, advice=explanation.advice)
 
 
 def describe_cause(cause: Cause) -> Iterator[str]:
@@ -132,7 +147,8 @@ def _list_stops(stream: StreamFacts, now: datetime) -> Iterator[Cause]:
             "actor": stream.cancelled_by
         }
         done = gettext("Nothing: what was not sent is not sent any more.")
-        yield Cause("cancelled", sentence, stream.cancelled_at, None, "", done)
+        actor = stream.cancelled_by or ""
+        yield Cause("cancelled", sentence, stream.cancelled_at, None, "", done, actor)
         return
     if stream.fenced_since is not None:
         yield Cause(

@@ -120,11 +120,18 @@ def describe_senders(sender_ids: Sequence[int], *, now: datetime) -> dict[int, s
 
 def list_reporting_senders() -> QuerySet[Sender]:
     """The senders in use whose account listens, or is the sandbox: events are expected."""
+    return _list_reporting().filter(archived_at=None)
+
+
+def reports_back(sender_id: int) -> bool:
+    """Whether events are expected of the mail of a sender, in use or not."""
+    return _list_reporting().filter(pk=sender_id).exists()
+
+
+def _list_reporting() -> QuerySet[Sender]:
     topics = Topic.objects.filter(account=OuterRef("account"), removed_at=None)
     keys = WebhookKey.objects.filter(account=OuterRef("account"), removed_at=None)
-    return Sender.objects.filter(archived_at=None).filter(
-        Q(account__kind=_OWN_EVENTS) | Exists(topics) | Exists(keys)
-    )
+    return Sender.objects.filter(Q(account__kind=_OWN_EVENTS) | Exists(topics) | Exists(keys))
 
 
 @dataclass(frozen=True, slots=True)

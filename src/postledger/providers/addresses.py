@@ -72,6 +72,26 @@ def spellings(address: str) -> set[str]:
     return {f"{local}@{domain}", f"{local}@{readable}"}
 
 
+def readable(address: str) -> str:
+    """A canonical address with its domain as people write it.
+
+    The domain stays as it is if any of its letters is neither ASCII nor a Latin letter with an
+    accent: letters of other scripts can look like these.
+    """
+    local, _, domain = address.rpartition("@")
+    try:
+        decoded = idna.decode(domain)
+    except idna.IDNAError:
+        return address
+    is_plain = all(char.isascii() or _is_accented(char) for char in decoded)
+    return f"{local}@{decoded}" if is_plain else address
+
+
+def _is_accented(char: str) -> bool:
+    """Of Latin-1 and Latin Extended-A; the i without its dot looks like another letter."""
+    return "\u00c0" <= char <= "\u017f" and char.isalpha() and char not in "\u0131\u0138\u017f"
+
+
 def is_routed(address: str) -> bool:
     """Whether a relay may read another mailbox out of a canonical address: `%` and `!` once named
     the way of a mail, and a domain without a dot is the relay's own.

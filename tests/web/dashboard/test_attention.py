@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from html import unescape
 from typing import Any
 
@@ -90,8 +91,21 @@ def test_doubts_and_dead_letters_are_counted_in_decisions_and_shown_with_their_c
     assert "The worker was lost while the mail was with the provider." in html
     assert "r0@example.com, r1@example.com, r2@example.com" in html
     assert "and 2 more" in html
-    assert "Retry 2" in html
     assert "Discard 2" in html
+    assert "Retry 2" not in html, "the address does not exist"
+
+
+def test_a_retry_is_offered_where_the_same_mail_may_be_taken(anna: Person) -> None:
+    stream_id = cast.stream(mails=3)
+    for code in ("utf8_unsupported", "550 5.7.1", "550 5.1.1"):
+        cast.book(stream_id, partial(entries.refused, code=code, detail="No."), size=1)
+
+    html = read(anna)
+
+    assert html.count('value="requeue"') == 1
+    assert html.count('value="discard"') == 3
+    assert "It was not handed over: the provider cannot take it<" in html
+    assert "Correct the address of the contact" in html
 
 
 def test_a_mail_that_may_still_leave_cannot_be_sent_again_and_the_page_says_from_when(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from django.db import connection
@@ -15,6 +16,7 @@ from postledger.deliveries import entries, ledger
 from postledger.deliveries.entries import Body, Entry, NewDelivery, StreamKind
 from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
+from postledger.providers import addresses
 from tests import cast, round_trips
 from tests.web.callers import Caller
 from tests.web.dashboard import visitors
@@ -203,7 +205,7 @@ def test_the_letter_is_shown_in_a_frame_that_can_do_nothing(alice: Caller, olivi
     [frame] = re.findall(r"<iframe[^>]*>", page)
     assert 'sandbox=""' in frame
     assert f'src="{olivia.url(f"messages/{mail_id}/letter/")}"' in frame
-    assert "Digest matches" in page
+    assert "Checked: " in page
     assert "Your parcel" not in page
     assert html in letter.content.decode()
     policy = letter.headers["Content-Security-Policy"]
@@ -222,7 +224,7 @@ def test_a_letter_to_many_is_filled_in_again_for_its_reader(olivia: Person) -> N
     page = show(olivia, mail_id)
     letter = olivia.client.get(olivia.url(f"messages/{mail_id}/letter/"))
 
-    assert "Digest matches" in page
+    assert "Checked: " in page
     assert "<p>Hello Bob, Porto</p>" in letter.content.decode()
 
 
@@ -246,7 +248,7 @@ def test_content_that_was_changed_is_not_shown_as_what_was_sent(
     page = show(olivia, mail_id)
 
     assert "The digest differs" in page
-    assert "Digest matches" not in page
+    assert "Checked: " not in page
     assert "<iframe" not in page
     assert olivia.client.get(olivia.url(f"messages/{mail_id}/letter/")).status_code == 404
 
@@ -292,3 +294,39 @@ def test_the_page_needs_few_queries(
         show(olivia, mail_id)
 
     assert 0 < asked() <= 30
+
+
+def test_where_the_same_mail_must_fail_again_the_contact_is_to_be_mended(
+    alice: Caller, olivia: Person
+) -> None:
+    codes = {"utf8_unsupported": "Correct the address of the contact", "550": "Mend what the"}
+    pages = {}
+    for code, remedy in codes.items():
+        mail_id = alice.send(to="jürgen@müller.example").body["id"]
+        settle(mail_id, partial(entries.refused, code=code, detail="No."))
+        pages[code] = show(olivia, mail_id)
+        assert remedy in pages[code]
+
+    known, unknown = pages["utf8_unsupported"], pages["550"]
+    assert "It was not handed over: the provider cannot take it." in known
+    assert "refused it for good" not in known
+    assert 'class="btn" type="submit"' in known
+    assert 'class="btn btn-primary" type="submit"' not in known
+    assert 'class="btn btn-primary" type="submit"' in unknown
+    assert "jürgen@müller.example" in known
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("a@xn--mller-kva.example", "a@müller.example"),
+        ("a@example.com", "a@example.com"),
+        ("a@xn--80ak6aa92e.com", "a@xn--80ak6aa92e.com"),  # Cyrillic that looks like apple
+        ("a@xn--pypal-4ve.com", "a@xn--pypal-4ve.com"),  # one Cyrillic letter
+        ("a@xn--zzzzzz9999.com", "a@xn--zzzzzz9999.com"),
+    ],
+)
+def test_a_domain_is_shown_as_people_write_it_unless_it_may_mislead(
+    address: str, shown: str
+) -> None:
+    assert addresses.readable(address) == shown

@@ -125,7 +125,7 @@ def test_what_waits_says_why_with_the_words_of_the_api(alice: Caller, olivia: Pe
     page = show(olivia)
 
     [cause] = alice.get(f"/v1/why/{stream_id}").body["causes"]
-    assert "It is held because a person paused it (&lt;b&gt;the fair&lt;/b&gt;)." in page
+    assert "A person paused it (&lt;b&gt;the fair&lt;/b&gt;)." in page
     assert cause["resumed_by"] in page
     assert f'href="{olivia.url("messages/")}?stream={stream_id}&amp;state=waiting">2</a>' in page
 

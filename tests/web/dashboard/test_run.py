@@ -11,7 +11,8 @@ import pytest
 from django.conf import LazySettings
 from django.test import Client
 
-from postledger.accounts.models import AuditEntry, Member
+from postledger.accounts import provider_accounts
+from postledger.accounts.models import AuditEntry, Member, Sender
 from postledger.accounts.people.roles import Role
 from postledger.campaigns import run_control
 from postledger.campaigns.models import Run
@@ -19,6 +20,7 @@ from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.figures import pace
 from postledger.deliveries.models import StreamPace
 from postledger.web.dashboard.runs import questions
+from postledger.web.dashboard.runs.pace import draw_pace
 from tests import cast, round_trips
 from tests.campaigns import press
 from tests.web import newsroom
@@ -356,7 +358,9 @@ def test_the_report_is_that_of_the_api(alice: Caller, anna: Person) -> None:
     answer = anna.get(page(run_id, "report.csv"))
 
     assert answer.getvalue().decode() == alice.get(f"/v1/runs/{run_id}/report.csv").body
-    assert answer.headers["Content-Disposition"] == f'attachment; filename="run-{run_id}.csv"'
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    named = f'attachment; filename="may-news-{today}.csv"'
+    assert answer.headers["Content-Disposition"] == named
 
 
 def test_words_of_users_and_providers_stay_words(alice: Caller, anna: Person) -> None:
@@ -414,7 +418,7 @@ def test_the_chart_has_its_table_and_both_have_every_accepted_mail(
 ) -> None:
     now = datetime.now(UTC)
     series = pace.make_series(
-        [pace.PacePoint(now - timedelta(seconds=60 - 5 * n), 10 + n) for n in range(6)]
+        [pace.PacePoint(now - timedelta(seconds=150 - 5 * n), 10 + n % 6) for n in range(25)]
     )
     run_id = make_run(alice, 1)
     stream_id = newsroom.stream_of(run_id)
@@ -448,9 +452,50 @@ def test_where_there_is_no_line_the_page_says_whether_one_will_come(
 ) -> None:
     runs = make_states(alice)
 
-    assert "The line begins when some emails" in anna.read(page(runs["sending"]))
+    assert "The line begins when emails" in anna.read(page(runs["sending"]))
     assert "The run was too short for a line." in anna.read(page(runs["sent"]))
     assert "Nothing was accepted." in anna.read(page(runs["cancelled"]))
+
+
+def test_a_run_of_less_than_two_minutes_has_no_rate_per_minute(alice: Caller, anna: Person) -> None:
+    run_id = make_run(alice, 2)
+    now = datetime.now(UTC)
+    series = pace.make_series(
+        [pace.PacePoint(now - timedelta(seconds=90 - 5 * n), 9) for n in (0, 9)]
+    )
+
+    assert draw_pace(series, now=now) is None
+    newsroom.book(run_id, newsroom.taken)
+    assert 'id="pace-data"' not in anna.read(page(run_id))
+
+
+def test_where_the_provider_reports_nothing_the_page_counts_no_reports(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice, 2)
+    newsroom.book(run_id, newsroom.taken)
+    own = Sender.objects.filter(workspace_id=alice.workspace_id)
+    settings = {"sandbox": {}, "smtp": {"host": "smtp.example", "tls": "none"}}
+    accounts = {
+        kind: provider_accounts.create_account(
+            alice.workspace_id, name=kind, kind=kind, settings=given, actor="test"
+        )
+        for kind, given in settings.items()
+    }
+
+    own.update(account_id=accounts["sandbox"])
+    listened = anna.read(page(run_id))
+    own.update(account_id=accounts["smtp"])
+    deaf = anna.read(page(run_id))
+
+    assert "2 accepted emails have no report yet." in listened
+    assert "not measured" not in listened
+    for text in (deaf, anna.read(page(run_id, "live/"))):
+        after = text.partition('id="after"')[2].partition("</section>")[0]
+        assert "This provider reports nothing afterwards." in after
+        assert after.count("not measured") == after.count("<tr><td>")
+        assert "%<" not in after
+        assert "no report yet" not in after
 
 
 def test_a_page_and_its_refresh_need_few_questions_to_the_database(

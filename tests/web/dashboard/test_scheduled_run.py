@@ -8,6 +8,7 @@ from django.conf import LazySettings
 from postledger.campaigns import listing, live_run, planning, run_control
 from postledger.campaigns.listing import CampaignGroup
 from postledger.campaigns.models import Run
+from postledger.lib.ids import DeliveryId
 from tests.campaigns import press
 from tests.web import newsroom
 from tests.web.callers import Caller
@@ -112,3 +113,48 @@ def test_a_run_begins_with_its_first_wave_and_at_once_if_one_is_due(alice: Calle
     assert find_start() == BEGINS
     Run.objects.update(waves=[{"due_at": None, "zones": ["Asia/Tokyo"]}, later])
     assert find_start() is None
+
+
+def test_who_keeps_a_run_keeps_what_it_does_now(alice: Caller, anna: Person) -> None:
+    run = launch(alice)
+    planning.plan_run(run.pk)
+    url = f"campaigns/runs/{run.pk}/cancel/"
+    scheduled = anna.read(url)
+    run_control.pause_run(anna.workspace_id, run.pk, actor="alice")
+    paused = anna.read(url)
+    run_control.resume_run(anna.workspace_id, run.pk, actor="alice")
+    Run.objects.update(waves=[{"due_at": None}])
+    waiting = anna.read(url)
+
+    assert "Keep it scheduled" in scheduled
+    assert "Keep it paused" in paused
+    assert "Keep it waiting" in waiting
+    assert "Keep sending" not in scheduled + paused + waiting
+
+
+def test_a_run_whose_mail_waits_has_one_state_on_its_page_and_in_the_list_of_runs(
+    alice: Caller, anna: Person
+) -> None:
+    run = launch(alice)
+    planning.plan_run(run.pk)
+    Run.objects.update(waves=[{"due_at": None}])
+    alice.post(f"/v1/campaigns/{run.campaign_id}/test", {"addresses": ["a@example.com"]})
+
+    head, _, listed = anna.read(f"campaigns/runs/{run.pk}/").partition('id="runs"')
+
+    assert "</svg>Waiting</span>" in head
+    assert listed.count("</svg>Waiting</span>") == 1
+
+
+def test_what_was_cancelled_names_the_person(alice: Caller, anna: Person) -> None:
+    run = launch(alice)
+    planning.plan_run(run.pk)
+    run_control.cancel_run(anna.workspace_id, run.pk, actor=f"user {anna.user.pk}")
+    mail_id = DeliveryId(run.stream_id, 0).uuid()
+
+    for page in (f"campaigns/runs/{run.pk}/", f"messages/{mail_id}/"):
+        text = anna.read(page)
+        assert "Anna cancelled it." in text.partition('class="why"')[2].partition("</div>")[0]
+        assert f"user {anna.user.pk}" not in text
+    [cause] = alice.get(f"/v1/why/{DeliveryId(run.stream_id, 0).text()}").body["causes"]
+    assert cause["sentence"] == f"Its stream was cancelled by user {anna.user.pk}."

@@ -10,6 +10,7 @@ from django.conf import LazySettings
 from django.test import Client
 
 from postledger.contacts import lists
+from postledger.content import brandings
 from postledger.web.shared import page_frame
 from tests.contacts import people
 from tests.web.public import visiting
@@ -189,3 +190,32 @@ def test_every_field_has_a_label_and_every_page_one_heading(news: int) -> None:
             assert f'for="{identity}"' in page
         assert page.count("<h1>") == 1
         assert "<title></title>" not in page
+
+
+def test_the_pages_of_links_have_the_logo_and_the_colour_of_the_workspace(news: int) -> None:
+    logo_url = "https://img.acme.example:8443/logo.png?a=1&b=2"
+    brandings.set_branding(news, logo_url=logo_url, accent="#0a6b2d", actor="test")
+
+    for response in (get(link()), get(link(page="/preferences"))):
+        policy = response["Content-Security-Policy"]
+        styles = re.findall("<style>(.*?)</style>", response.content.decode(), re.DOTALL)
+        assert "main { --deed: #0a6b2d; }" in styles[1]
+        for style in styles:
+            assert f"'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'" in policy
+        assert " img-src https://img.acme.example:8443; " in policy
+        assert policy.startswith("default-src 'none'; style-src 'sha256-")
+        assert f'src="{logo_url}"' in text(response)
+        assert " style=" not in text(response)
+
+
+@pytest.mark.parametrize(
+    "logo_url", ["https://a.example;script-src/x.png", "https://me@a.example/x.png"]
+)
+def test_a_logo_whose_host_no_policy_can_name_is_not_shown(news: int, logo_url: str) -> None:
+    brandings.set_branding(news, logo_url=logo_url, accent="", actor="test")
+
+    response = get(link())
+
+    assert "img-src" not in response["Content-Security-Policy"]
+    assert "script-src" not in response["Content-Security-Policy"]
+    assert "<img" not in text(response)

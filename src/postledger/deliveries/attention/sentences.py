@@ -47,8 +47,14 @@ def describe_doubt(outcome: AttemptOutcome) -> str:
     return str(DOUBTS[outcome])
 
 
-def describe_failure(outcome: AttemptOutcome) -> str:
+# Our own client saw that the provider cannot take it, and did not hand it over.
+NOT_HANDED_OVER = frozenset({"utf8_unsupported", "8bit_unsupported", "too_big"})
+
+
+def describe_failure(outcome: AttemptOutcome, code: str) -> str:
     """A doubt that a person counted as not sent is a failure too."""
+    if outcome is AttemptOutcome.REFUSED and code in NOT_HANDED_OVER:
+        return str(_("It was not handed over: the provider cannot take it"))
     return str(FAILURES.get(outcome) or _("A person counted it as not sent"))
 
 

@@ -10,6 +10,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
+from postledger.deliveries.why import Cause, leave_out_commands
+from postledger.providers import addresses
 from postledger.web.shared import sentences
 
 register = template.Library()
@@ -39,6 +41,18 @@ _CODE = re.compile(r"`([^`]+)`")
 def code(text: str) -> SafeString:
     """A text in which a command or a setting stands between backticks."""
     return SafeString(_CODE.sub(r"<code>\1</code>", conditional_escape(text)))
+
+
+@register.filter
+def end_of(cause: Cause) -> str:
+    """What will end a cause, as pages say it."""
+    return leave_out_commands(cause).resumed_by
+
+
+@register.filter
+def readable(address: str | None) -> str:
+    """An address with its domain as people write it, where nobody can be misled by that."""
+    return addresses.readable(address) if address else ""
 
 
 @register.filter

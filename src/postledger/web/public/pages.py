@@ -24,6 +24,7 @@ from django.views.decorators.http import require_safe
 from postledger.accounts.queries import Organisation
 from postledger.content import pictures
 from postledger.content.picture_types import ENDINGS
+from postledger.web.public.branded import PLAIN, Look
 from postledger.web.public.links import BadLinkError, StaleLinkError
 from postledger.web.public.picture_files import PictureFiles
 from postledger.web.shared import page_frame, throttle
@@ -34,7 +35,8 @@ MATCH_PREFIX = "match."  # of the fields of a form, and of a link to it, by whic
 _LARGEST_FORM = 65_536
 _METHODS = ("GET", "HEAD", "POST")
 _FOLDER = resources.files("postledger.web.public")
-_HEADERS = page_frame.security_headers((_FOLDER / "templates" / "style.css").read_bytes())
+_STYLE = (_FOLDER / "templates" / "style.css").read_bytes()
+_HEADERS = page_frame.security_headers(_STYLE)
 _PICTURE = re.compile(r"[0-9a-f]{64}\.(png|jpg|gif|webp)")
 _PICTURE_TYPES = {ending: media_type for media_type, ending in ENDINGS.items()}
 _picture_files = PictureFiles()
@@ -122,12 +124,13 @@ class Visit:
         return f"{path}?{urlencode({**query, 'lang': self.language})}"
 
 
-def render_page(
+def render_page(  # noqa: PLR0913  the parts of a page, each by its name
     visit: Visit,
     template: str,
     *,
     title: str,
     organisation: Organisation,
+    look: Look = PLAIN,
     status: int = 200,
     **values: object,
 ) -> HttpResponse:
@@ -137,9 +140,15 @@ def render_page(
         "org": organisation.name,
         "org_address": organisation.address,
         "languages": _language_links(visit),
+        "look": look,
         **values,
     }
-    return HttpResponse(render_to_string(template, context), status=status)
+    response = HttpResponse(render_to_string(template, context), status=status)
+    if look != PLAIN:
+        styles = [_STYLE, *([look.style.encode()] if look.style else [])]
+        policy = page_frame.write_policy(*styles, picture_origin=look.logo_origin)
+        response["Content-Security-Policy"] = policy
+    return response
 
 
 def _language_links(visit: Visit) -> list[dict[str, str]]:

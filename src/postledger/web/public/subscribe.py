@@ -22,6 +22,7 @@ from postledger.providers import addresses
 from postledger.transactional import actions as transactional
 from postledger.transactional.requests import MailRequest
 from postledger.web.public import confirmation_mail, links, pages, recipients
+from postledger.web.public.branded import PLAIN
 from postledger.web.public.links import Confirmation
 from postledger.web.public.pages import MATCH_PREFIX, Visit
 from postledger.web.shared import requests, throttle
@@ -191,6 +192,7 @@ def _render_form(
         "subscribe.html",
         title=gettext("Subscribe to %(list_name)s") % {"list_name": offer.list_name},
         organisation=offer.organisation,
+        look=PLAIN,
         list_name=offer.list_name,
         status=422 if wrong else 200,
         action=visit.url(reverse("subscribe", args=[offer.workspace_id, offer.list_key])),

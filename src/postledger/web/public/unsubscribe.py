@@ -15,7 +15,7 @@ from postledger.contacts.actions import restoration, suppression
 from postledger.contacts.consent import Origin
 from postledger.contacts.lists import is_key
 from postledger.contacts.unsubscribe_links import LinkOwner, UnsubscribeRequest
-from postledger.web.public import links, pages, recipients
+from postledger.web.public import branded, links, pages, recipients
 from postledger.web.public.pages import Visit
 
 _PREFETCH_HEADERS = ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz")
@@ -138,6 +138,7 @@ def _render(
         "unsubscribe.html",
         title=gettext(_TITLES[scene]),
         organisation=organisation,
+        look=branded.find_look(workspace_id),
         sentence=gettext(of_all if is_all else of_list) % values,
         scene=scene.value,
         is_all=is_all,

@@ -20,14 +20,22 @@ def choose_language(requested: str, *, accept_language: str) -> str:
     return next((code for code in languages if code in LANGUAGES), LANGUAGES[0])
 
 
+def write_policy(*styles: bytes, picture_origin: str = "") -> str:
+    """The policy of a page without scripts that has these style elements, and pictures of one
+    origin or none.
+    """
+    hashes = " ".join(f"'sha256-{b64encode(sha256(one).digest()).decode()}'" for one in styles)
+    pictures = f" img-src {picture_origin};" if picture_origin else ""
+    return (
+        f"default-src 'none'; style-src {hashes};{pictures}"
+        " form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    )
+
+
 def security_headers(style: bytes) -> Mapping[str, str]:
     """Headers of a page without scripts whose only style element is `style`."""
-    style_hash = b64encode(sha256(style).digest()).decode()
     return {
-        "Content-Security-Policy": (
-            f"default-src 'none'; style-src 'sha256-{style_hash}';"
-            " form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-        ),
+        "Content-Security-Policy": write_policy(style),
         "Referrer-Policy": "no-referrer",
         "X-Content-Type-Options": "nosniff",
         "X-Robots-Tag": "noindex, nofollow",
@@ -37,8 +45,9 @@ def security_headers(style: bytes) -> Mapping[str, str]:
 
 
 def finish(response: HttpResponse, *, headers: Mapping[str, str], language: str) -> HttpResponse:
+    """A header that the response has already stays as it is."""
     for name, value in headers.items():
-        response[name] = value
+        response.setdefault(name, value)
     response["Content-Language"] = language
     # Stops Django's own log line: the middleware writes one for every request.
     response._has_been_logged = True  # type: ignore[attr-defined]  # noqa: SLF001  its own switch

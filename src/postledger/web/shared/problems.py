@@ -29,7 +29,7 @@ from postledger.lib.errors import (
 from postledger.notifications.events.publishing import InvalidEventError
 from postledger.notifications.jobs.contract import InvalidJobError
 from postledger.transactional.requests import InvalidMailError, Validation
-from postledger.web.shared import bodies, requests
+from postledger.web.shared import bodies, request_log, requests
 from postledger.web.shared.requests import View
 from postledger.web.shared.throttle import RateExceededError
 
@@ -275,6 +275,7 @@ def _response(  # noqa: PLR0913  the parts of a problem, each by its name
         errors=list(issues),
         more_errors=more_issues,
     )
+    request_log.remember_code(request, problem.code)
     response = HttpResponse(problem.model_dump_json(), status=status, content_type=MEDIA_TYPE)
     if status == HTTPStatus.UNAUTHORIZED:
         response["WWW-Authenticate"] = "Bearer"

@@ -2,7 +2,8 @@
 
 Redis keeps them: they are no part of the books, and a request never waits for its line. A thread
 writes the lines of half a second together; those that Redis does not take are dropped. There is no
-body in a line, no query and no address: a path is the pattern of its URL.
+body in a line, no query and no address: a path is the pattern of its URL, and of a problem there is
+its code alone.
 """
 
 import heapq
@@ -38,6 +39,7 @@ _CHUNK = 1_000
 _FIRST_FAILURE = 400
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 _META_KEY = "postledger.caller"
+_META_CODE = "postledger.problem"
 
 _log = structlog.get_logger(__name__)
 
@@ -53,11 +55,12 @@ class LoggedRequest:
     duration_ms: int
     key: str  # the prefix of the API key
     request_id: str
+    code: str = ""  # of the problem; empty: it succeeded
 
     def to_line(self) -> str:
         return (
             f"{self.at}\t{self.method}\t{self.path}\t{self.status}\t{self.duration_ms}"
-            f"\t{self.key}\t{self.request_id}"
+            f"\t{self.key}\t{self.request_id}\t{self.code}"
         )
 
     @property
@@ -90,6 +93,11 @@ def remember_caller(request: HttpRequest, caller: Caller) -> None:
     request.META[_META_KEY] = caller
 
 
+def remember_code(request: HttpRequest, code: str) -> None:
+    """What was wrong with the request, in one word."""
+    request.META[_META_CODE] = code
+
+
 def note(  # noqa: PLR0913  what a line has, each by its name
     request: HttpRequest, *, at: float, route: str, status: int, duration_ms: int, request_id: str
 ) -> None:
@@ -103,6 +111,7 @@ def note(  # noqa: PLR0913  what a line has, each by its name
             duration_ms,
             caller.prefix,
             request_id,
+            request.META.get(_META_CODE, ""),
         )
         _note(caller.workspace_id, line)
 
@@ -204,8 +213,9 @@ def _iterate(redis: Redis, name: str, *, since: int) -> Iterator[LoggedRequest]:
 
 
 def _parse_line(line: str) -> LoggedRequest:
-    at, method, path, status, duration_ms, key, request_id = line.split("\t")
-    return LoggedRequest(int(at), method, path, int(status), int(duration_ms), key, request_id)
+    # A line that was written before lines had codes has none.
+    at, method, path, status, duration_ms, *rest = line.split("\t")
+    return LoggedRequest(int(at), method, path, int(status), int(duration_ms), *rest)
 
 
 def _name(workspace_id: int, *, is_failed: bool) -> str:

@@ -120,7 +120,7 @@ class WaitingMail(ResponseSchema):
     why: str = Field(examples=["it is scheduled for later"])
     since: datetime
     until: datetime | None = Field(description="When it will move, if that is known.")
-    moved_by: str = Field(description="What will move it.", examples=["it is sent at that time"])
+    moved_by: str = Field(description="What will move it.", examples=["its time comes"])
     fails_at: datetime | None = Field(
         description="The provider refuses the sender: if nobody acts, the mail fails from then on."
     )

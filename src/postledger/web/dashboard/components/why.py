@@ -1,6 +1,6 @@
 """Why something stands still, as pages say it: what, since, until, what wakes it, and a button."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from postledger.deliveries.reasons import Reason
-from postledger.deliveries.why import Cause
+from postledger.deliveries.why import Cause, leave_out_commands
 from postledger.web.shared.sentences import translate
 
 # These end when a person decides something, and nothing else ends them.
@@ -58,19 +58,29 @@ class Why:
     choices: Sequence[Choice] = ()
 
 
-def describe_cause(cause: Cause, choices: Sequence[Choice] = ()) -> Why:
-    """A cause in the words of `why`."""
+def describe_cause(
+    cause: Cause, choices: Sequence[Choice] = (), *, names: Mapping[str, str] | None = None
+) -> Why:
+    """A cause in the words of `why`; `names` are those of actors."""
     is_for_person = cause.code in _FOR_A_PERSON
+    plain = leave_out_commands(cause)
     return Why(
-        what=translate(cause.sentence),
+        what=name_cause(cause, names or {}),
         icon=find_icon(cause.code),
         is_for_person=is_for_person,
         since=cause.since,
         until=cause.until,
-        wakes=cause.resumed_by,
-        advice=cause.advice,
+        wakes=plain.resumed_by,
+        advice=plain.advice,
         choices=choices,
     )
+
+
+def name_cause(cause: Cause, names: Mapping[str, str]) -> str:
+    """Its sentence, with the name of the person where there is one."""
+    if cause.actor and cause.actor in names:
+        return _("%(name)s cancelled it.") % {"name": names[cause.actor]}
+    return translate(cause.sentence)
 
 
 def describe_start(begins: datetime) -> Why:

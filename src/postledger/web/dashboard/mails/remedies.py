@@ -12,6 +12,11 @@ _UNKNOWN_ADDRESS = _(
     "The address does not exist, or takes no email. Nothing has to be done: another try would fail"
     " again, and cost you reputation."
 )
+_NO_UTF8 = "utf8_unsupported"
+_UNSPEAKABLE_ADDRESS = _(
+    "Correct the address of the contact: this provider takes none with such letters. This email"
+    " keeps the address that it has, so another try would fail again."
+)
 _NOT_SENT = _("It was in doubt, and a person counted it as not sent. Retry to send it again.")
 _REMEDIES: Mapping[AttemptOutcome, Promise | str] = {
     AttemptOutcome.REFUSED: _("Mend what the provider's answer names, then retry."),
@@ -22,12 +27,12 @@ _REMEDIES: Mapping[AttemptOutcome, Promise | str] = {
 }
 
 
-def is_bad_address(outcome: AttemptOutcome, code: str) -> bool:
-    """Whether the provider refused the address itself, so that a retry cannot help."""
-    return outcome is AttemptOutcome.REFUSED and _BAD_ADDRESS in code
+def is_hopeless(outcome: AttemptOutcome, code: str) -> bool:
+    """Whether the address itself is the cause: a mail keeps its address, so no retry can help."""
+    return outcome is AttemptOutcome.REFUSED and (_BAD_ADDRESS in code or code == _NO_UTF8)
 
 
 def advise(outcome: AttemptOutcome, code: str) -> Promise | str:
-    if is_bad_address(outcome, code):
-        return _UNKNOWN_ADDRESS
+    if is_hopeless(outcome, code):
+        return _UNSPEAKABLE_ADDRESS if code == _NO_UTF8 else _UNKNOWN_ADDRESS
     return _REMEDIES.get(outcome, _NOT_SENT)

@@ -10,6 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from postledger.deliveries.attention.sentences import NOT_HANDED_OVER
 from postledger.deliveries.entries import DOUBTFUL, UNCOUNTED, AttemptOutcome, StreamKind
 from postledger.deliveries.queries import (
     AttemptFacts,
@@ -215,6 +216,8 @@ def _tell(fact: AttemptFacts | EventFacts | ReportFacts, names: Mapping[str, str
 
 def _tell_attempt(fact: AttemptFacts) -> Step:
     icon, text = _OUTCOMES[fact.outcome]
+    if fact.outcome is AttemptOutcome.REFUSED and fact.code in NOT_HANDED_OVER:
+        text = gettext("It was not handed over: the provider cannot take it.")
     if fact.outcome not in _VERDICTS:
         text = gettext("Try %(number)s: %(outcome)s") % {"number": fact.try_number, "outcome": text}
     return Step(

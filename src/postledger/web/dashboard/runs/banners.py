@@ -14,6 +14,7 @@ from postledger.campaigns.progress import Progress, WaitingMails
 from postledger.campaigns.run_steps import Step
 from postledger.campaigns.states import RunState
 from postledger.deliveries.entries import HoldScope
+from postledger.deliveries.reason_texts import explain_reason
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.deliveries.why import Cause
@@ -70,7 +71,7 @@ def _list_doubts(workspace_id: int, run: Progress) -> Iterator[Why]:
 def _describe(workspace_id: int, run: Progress, names: Mapping[str, str], cause: Cause) -> Why:
     hold = next((hold for hold in run.holds if hold.reason == cause.code), None)
     if hold is None:
-        return why.describe_cause(cause)
+        return why.describe_cause(cause, names=names)
     if hold.scope is not HoldScope.STREAM:
         link = Choice(_("Look at the sender"), _attention_url(workspace_id, "held"))
         return why.describe_cause(cause, [link])
@@ -127,7 +128,8 @@ def _describe_wait(wait: WaitingMails, mails_url: str, now: datetime, *, is_held
         icon=why.find_icon(wait.reason),
         since=wait.since,
         until=wait.next_due_at if wait.next_due_at > now else None,
-        wakes="" if is_held else wait.moved_by,  # a banner says what ends the hold
+        # A banner says what ends the hold.
+        wakes="" if is_held else explain_reason(wait.reason, names_commands=False).moved_by,
         mails=wait.mails,
         mails_url=f"{mails_url}&state={State.WAITING.value}",
     )

@@ -1,6 +1,6 @@
 """All figures of one run for its page: read once, so that they belong together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -16,6 +16,7 @@ from postledger.campaigns.report import Failure
 from postledger.campaigns.states import RunState
 from postledger.deliveries.states import State
 from postledger.dispatch import heartbeat
+from postledger.feedback import event_flow
 from postledger.pacing.outlook import Outlook
 from postledger.web.dashboard.components import balance
 from postledger.web.dashboard.components.badges import Badge
@@ -61,6 +62,7 @@ class RunFigures:
     waits: Sequence[Why]  # all waiting mail, by reason
     failures: Sequence[FailureRow]
     reports: Sequence[Report]
+    is_reported: bool  # reports came, or are expected
     outlook: Outlook | None
     chart: Chart | None
     launched_by: str
@@ -139,7 +141,7 @@ def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datet
     outlook = forecasts.forecast_run(
         workspace_id, run, worker_count=heartbeat.count_alive(), now=now
     )
-    names = actors.name_actors(workspace_id, [run.actor, *(hold.actor for hold in run.holds)])
+    names = actors.name_actors(workspace_id, _list_actors(live))
     mails_url = rows.find_mails_url(workspace_id, run.campaign_id, run.run_id)
     starts_at = rows.find_start(run, now)
     return RunFigures(
@@ -160,6 +162,7 @@ def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datet
         waits=banners.list_waits(run, mails_url, now=now),
         failures=list(map(_make_failure_row, live.failures)),
         reports=_list_reports(run),
+        is_reported=bool(run.feedback.reported) or event_flow.reports_back(live.sender_id),
         outlook=outlook,
         chart=pace.draw_pace(live.series, now=now),
         launched_by=names[run.actor],
@@ -168,11 +171,18 @@ def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datet
     )
 
 
+def _list_actors(live: LiveRun) -> Iterator[str]:
+    """Everybody whom the page names."""
+    yield live.progress.actor
+    yield from (hold.actor for hold in live.progress.holds)
+    yield from (cause.actor for cause in live.causes if cause.actor)
+
+
 def _make_failure_row(failure: Failure) -> FailureRow:
     if failure.state is State.IN_DOUBT:
         advice = _("Look at the provider's own log, then decide.")
         return FailureRow(failure, advice, is_retried=False)
-    is_retried = not remedies.is_bad_address(failure.outcome, failure.code)
+    is_retried = not remedies.is_hopeless(failure.outcome, failure.code)
     return FailureRow(failure, remedies.advise(failure.outcome, failure.code), is_retried)
 
 

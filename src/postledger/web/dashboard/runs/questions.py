@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -9,8 +10,10 @@ from django.utils.translation import ngettext
 from postledger.campaigns import drafts, report, run_steps
 from postledger.campaigns.progress import Progress
 from postledger.campaigns.run_steps import Step
+from postledger.campaigns.states import RunState
 from postledger.deliveries.states import State
 from postledger.web.dashboard import formats
+from postledger.web.dashboard.runs import rows
 
 # From so many on, a person types the number of emails that will go, or will not.
 LARGE = 1_000
@@ -29,7 +32,7 @@ class Question:
 
 
 def make_question(
-    workspace_id: int, run: Progress, step: Step, *, code: str | None = None
+    workspace_id: int, run: Progress, step: Step, *, code: str | None = None, now: datetime
 ) -> Question:
     name = drafts.name_campaign(workspace_id, run.campaign_id)
     make = {
@@ -48,10 +51,19 @@ def make_question(
         heading,
         sentences,
         go,
-        _("Keep sending") if step is Step.CANCEL else _("Back"),
+        _name_keeping(run, now) if step is Step.CANCEL else _("Back"),
         code or "",
         formats.count(run.waiting) if is_large else "",
     )
+
+
+def _name_keeping(run: Progress, now: datetime) -> str:
+    """The button that does not cancel, by what the run goes on doing."""
+    if rows.find_start(run, now) is not None:
+        return _("Keep it scheduled")
+    if run.state is RunState.PAUSED:
+        return _("Keep it paused")
+    return _("Keep it waiting") if rows.is_all_later(run, now) else _("Keep sending")
 
 
 type _Text = tuple[str, Sequence[str], str]

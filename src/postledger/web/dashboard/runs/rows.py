@@ -57,15 +57,16 @@ class CampaignRow:
     list_name: str = ""  # empty: everybody
 
 
-def make_run_row(
-    workspace_id: int, run: Progress | LaunchRow, *, now: datetime, is_waiting: bool = False
-) -> RunRow:
+def make_run_row(workspace_id: int, run: Progress | LaunchRow, *, now: datetime) -> RunRow:
     starts_at = find_start(run, now)
     mails_url = find_mails_url(workspace_id, run.campaign_id, run.run_id)
     return RunRow(
         run=run,
         badge=words.make_badge(
-            run.state, is_scheduled=starts_at is not None, is_waiting=is_waiting, books=run.books
+            run.state,
+            is_scheduled=starts_at is not None,
+            is_waiting=is_all_later(run, now),
+            books=run.books,
         ),
         balance=balance.build_balance(run.books.planned, run.books.states, url=mails_url),
         url=reverse("run", args=[workspace_id, run.run_id]),
@@ -87,10 +88,9 @@ def find_start(run: Progress | LaunchRow, now: datetime) -> datetime | None:
     return starts_at if starts_at is not None and starts_at > now else None
 
 
-def is_all_later(run: Progress, now: datetime) -> bool:
+def is_all_later(run: Progress | LaunchRow, now: datetime) -> bool:
     """Whether all its mail waits for a later time, if that is no matter of moments."""
-    first = min((wait.next_due_at for wait in run.waits), default=now)
-    return first - now > _MOMENTS
+    return run.next_due_at is not None and run.next_due_at - now > _MOMENTS
 
 
 def make_campaign_row(
@@ -101,9 +101,7 @@ def make_campaign_row(
         made = _("Created by %(name)s") % {"name": names[campaign.created_by]}
         badge = words.make_badge(words.DRAFT)
         return CampaignRow(campaign, url, badge, None, made, "", campaign.created_at)
-    row = make_run_row(
-        workspace_id, campaign.run, now=now, is_waiting=is_all_later(campaign.run, now)
-    )
+    row = make_run_row(workspace_id, campaign.run, now=now)
     if row.starts_at is not None:
         note = _("Scheduled: nothing of it has gone yet")
         return CampaignRow(campaign, url, row.badge, row, note, _("Begins"), row.starts_at)

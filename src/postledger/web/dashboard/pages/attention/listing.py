@@ -47,6 +47,7 @@ class DeadLetterRow:
     group: DeadLetterGroup
     what: str
     remedy: Promise | str
+    is_retried: bool  # a retry may help
 
 
 @require_safe
@@ -63,8 +64,9 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
             "dead_letters": [
                 DeadLetterRow(
                     group,
-                    sentences.describe_failure(group.outcome),
+                    sentences.describe_failure(group.outcome, group.code),
                     remedies.advise(group.outcome, group.code),
+                    not remedies.is_hopeless(group.outcome, group.code),
                 )
                 for group in current.dead_letters
             ],
@@ -155,7 +157,7 @@ def show_dead_letters(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         "dashboard/dead_letters.html",
         {
             "rows": [
-                (letter, sentences.describe_failure(letter.outcome))
+                (letter, sentences.describe_failure(letter.outcome, letter.code))
                 for letter in letters[:_PAGE_SIZE]
             ],
             "next_url": _next_url(letters, code=code, outcome=outcome),

@@ -67,7 +67,7 @@ def refresh_run(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpRes
 
 def download_report(_request: HttpRequest, visitor: Visitor, run_id: UUID) -> StreamingHttpResponse:
     lines = report.write_csv(visitor.workspace.pk, run_id)
-    return csv_response(lines, file_name=f"run-{run_id}.csv")
+    return csv_response(lines, file_name=report.name_file(visitor.workspace.pk, run_id))
 
 
 def _read(visitor: Visitor, run_id: UUID) -> Mapping[str, Any]:

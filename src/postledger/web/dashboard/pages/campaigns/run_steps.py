@@ -127,12 +127,13 @@ def _ask(
     request: HttpRequest, visitor: Visitor, run_id: UUID, step: Step, code: str | None = None
 ) -> HttpResponse:
     """The page that says what the step costs, before it is taken."""
-    run = progress.find_progress(visitor.workspace.pk, run_id, now=datetime.now(UTC))
+    now = datetime.now(UTC)
+    run = progress.find_progress(visitor.workspace.pk, run_id, now=now)
     reason = steps.find_reason(visitor, run, step)
     if reason:
         messages.warning(request, str(reason))
         return redirect("run", visitor.workspace.pk, run_id)
-    question = questions.make_question(visitor.workspace.pk, run, step, code=code)
+    question = questions.make_question(visitor.workspace.pk, run, step, code=code, now=now)
     values: dict[str, Any] = {"title": question.heading, "question": question, "run": run}
     is_wrong = request.method == "POST"
     return render_page(

@@ -1,5 +1,6 @@
 """One mail: its story, its facts and ids, why it waits, and its letter in a frame of its own."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -8,6 +9,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
@@ -21,7 +23,7 @@ from postledger.deliveries import queries, why
 from postledger.deliveries.attention import deciding
 from postledger.deliveries.attention.deciding import NotDecidedError
 from postledger.deliveries.entries import Body, StreamKind
-from postledger.deliveries.queries import DeliveryFacts, EventFacts, StreamFacts
+from postledger.deliveries.queries import AttemptFacts, DeliveryFacts, EventFacts, StreamFacts
 from postledger.deliveries.states import State
 from postledger.dispatch import past_letters
 from postledger.dispatch.past_letters import PastLetter
@@ -33,7 +35,7 @@ from postledger.web.dashboard.components import badges
 from postledger.web.dashboard.components.why import Choice, Why, describe_cause
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.letter_frame import show_in_frame
-from postledger.web.dashboard.mails import timeline
+from postledger.web.dashboard.mails import remedies, timeline
 from postledger.web.shared.sentences import translate
 
 
@@ -78,12 +80,15 @@ def show(request: HttpRequest, visitor: Visitor, mail_id: UUID) -> HttpResponse:
     now = datetime.now(UTC)
     letter = past_letters.make_again(visitor.workspace.pk, mail.stream.id, mail.facts.position)
     shows_text = request.GET.get("part") == "text" or not getattr(letter, "html", "")
+    names = _name_actors(mail)
     context = {
         "title": (letter.subject if isinstance(letter, PastLetter) else "") or mail.title,
         "mail": mail,
         "badge": badges.badge_of(mail.facts.state),
-        "steps": timeline.tell_story(mail.facts, mail.stream, _name_actors(mail), now=now),
-        "whys": _list_whys(mail, now=now),
+        "steps": timeline.tell_story(mail.facts, mail.stream, names, now=now),
+        "whys": _list_whys(mail, names, now=now),
+        "remedy": _find_remedy(mail),
+        "is_hopeless": _is_hopeless(mail),
         "requeue_refusal": _refuse_requeue(mail, visitor),
         "letter": letter if isinstance(letter, PastLetter) else None,
         "absence": None if isinstance(letter, PastLetter) else letter,
@@ -153,11 +158,11 @@ def _name_actors(mail: Mail) -> dict[str, str]:
     return actors.name_actors(mail.stream.workspace_id, [*decided, mail.stream.cancelled_by or ""])
 
 
-def _list_whys(mail: Mail, *, now: datetime) -> list[Why]:
+def _list_whys(mail: Mail, names: Mapping[str, str], *, now: datetime) -> list[Why]:
     """Why it stands still; nothing for a mail that has a result."""
     if mail.facts.state is State.WAITING:
         causes = why.list_delivery_causes(mail.facts, mail.stream, now=now)
-        return [replace(describe_cause(cause), advice="") for cause in causes]
+        return [replace(describe_cause(cause, names=names), advice="") for cause in causes]
     if mail.facts.state is State.IN_DOUBT:
         return [_describe_doubt(mail, now=now)]
     return []
@@ -181,6 +186,25 @@ def _describe_evidence(mail: Mail, *, now: datetime) -> str:
     if mail.stream.is_test:
         return ""
     return event_flow.describe(event_flow.find_flow(mail.stream.sender_id, now=now), now=now)
+
+
+def _find_failure(mail: Mail) -> AttemptFacts | None:
+    """The try that a failed mail ended with; None where a decision or its stream ended it."""
+    if mail.facts.state is not State.FAILED:
+        return None
+    last = mail.facts.history[-1] if mail.facts.history else None
+    tries = [fact for fact in mail.facts.history if isinstance(fact, AttemptFacts)]
+    return tries[-1] if tries and not isinstance(last, EventFacts) else None
+
+
+def _find_remedy(mail: Mail) -> Promise | str:
+    failure = _find_failure(mail)
+    return remedies.advise(failure.outcome, failure.code or "") if failure else ""
+
+
+def _is_hopeless(mail: Mail) -> bool:
+    failure = _find_failure(mail)
+    return failure is not None and remedies.is_hopeless(failure.outcome, failure.code or "")
 
 
 def _refuse_requeue(mail: Mail, visitor: Visitor) -> str:
