@@ -250,6 +250,21 @@ def test_a_value_with_a_default_may_be_empty_also_if_it_got_it_later(
     assert "city" in content["optional"]
 
 
+def test_a_tick_moves_no_line_of_the_values_and_a_browser_restores_none(
+    anna: Person, draft: int
+) -> None:
+    body = "{{ plan }} {{ city }} {{ age }}"
+    autosave(anna, draft, body=body, subject="News")
+    shown = ["age", "city", "plan"]
+
+    autosave(anna, draft, body=body, subject="News", variable=shown, may_be_empty=["age"])
+    page = anna.read(f"campaigns/{draft}/edit/")
+
+    assert re.findall(r'name="variable" value="(\w+)"', page) == shown
+    assert re.findall(r'name="may_be_empty" value="(\w+)" checked', page) == ["age"]
+    assert re.search(r'<form[^>]* id="draft"[^>]* autocomplete="off"', page)
+
+
 def test_a_draft_is_checked_again_when_all_of_it_is_saved_and_it_changed(
     anna: Person, draft: int
 ) -> None:
