@@ -361,6 +361,8 @@ def test_a_campaign_is_written_while_it_saves_itself_and_launched(
         page.get_by_text("Subject: Hello again").wait_for()
         barriers = browser.find_barriers(page)
         page.get_by_role("button", name="Launch to 3 people").click()
+        page.get_by_role("heading", name="Launch Winter catalogue?").wait_for()
+        page.get_by_role("button", name="Launch to 3 people").click()
         page.wait_for_url("**/campaigns/runs/**")
 
     assert barriers == []

@@ -24,13 +24,15 @@ from postledger.campaigns import drafts, launching
 from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.recipients import RecipientCounts
 from postledger.contacts import lists
-from postledger.contacts.models import Contact
+from postledger.contacts.models import Contact, List, Subscription
+from postledger.content import templates
+from postledger.content.rendering.source import Format, Source
+from postledger.content.versions import Version
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.reasons import Reason
 from postledger.web.dashboard.access import find_visitor
-from postledger.web.dashboard.editor import choices, preflight, saving
+from postledger.web.dashboard.editor import choices, confirming, preflight, saving
 from postledger.web.dashboard.editor.draft_form import DraftForm, Part
-from postledger.web.dashboard.pages.campaigns import editor_checks
 from tests.campaigns import press
 from tests.races import collide
 from tests.web import newsroom
@@ -596,8 +598,64 @@ def test_a_test_goes_to_the_addresses_as_a_contact_would_get_it(
 
 
 def launch(person: Person, draft: int, **changes: str) -> Any:
+    """The answer to the question whether a draft is launched."""
     seen = Campaign.objects.get(pk=draft).updated_at.isoformat()
-    return person.post(f"campaigns/{draft}/edit/launch/", **{"seen": seen, **changes})
+    answer = {"seen": seen, "shown": "99", "sure": "1", **changes}
+    return person.post(f"campaigns/{draft}/edit/launch/", **answer)
+
+
+def test_one_click_asks_and_names_what_goes_and_the_second_launches(
+    anna: Person, draft: int
+) -> None:
+    lists.create_list(anna.workspace_id, key="readers", name="Readers", actor="alice")
+    press.people(anna.workspace_id, 12)
+    Subscription.objects.bulk_create(
+        Subscription(contact=one, list=List.objects.get(key="readers"), state="active")
+        for one in Contact.objects.all()
+    )
+    moment = f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%dT09:00}"
+    save(anna, draft, subject="June <3", list_key="readers", when="at", at=moment)
+    seen = Campaign.objects.get(pk=draft).updated_at.isoformat()
+    path = f"campaigns/{draft}/edit/launch/"
+
+    asked = anna.post(path, seen=seen, shown="12")
+    fewer = anna.post(path, seen=seen, shown="10", sure="1")
+    none = Run.objects.count()
+    confirmed = anna.post(path, seen=seen, shown="12", sure="1")
+
+    text = read_text(asked)
+    assert asked.status_code == 200
+    assert "<dt>Recipients</dt><dd>12</dd>" in text
+    assert "<dt>Audience</dt><dd>Readers</dd>" in text
+    assert "<dd>June <3</dd>" in text
+    assert "news@acme.example" in text
+    assert "09:00" in text.partition("<dt>When</dt>")[2]
+    assert f'name="seen" value="{seen}"' in text
+    assert fewer.status_code == 422
+    assert "it would go to 12 now" in read_text(fewer)
+    assert none == 0
+    assert confirmed.status_code == 302
+    assert Run.objects.count() == 1
+
+
+def test_the_question_names_the_subject_of_a_template_and_the_time_of_each_reader(
+    anna: Person, draft: int
+) -> None:
+    press.people(anna.workspace_id, 1)
+    templates.create(anna.workspace_id, key="june", name="June", actor="alice")
+    text = Source("June is here", "Hello.", Format.MARKDOWN, locale="en")
+    version = Version((), (), "en", (text,))
+    templates.add_version(anna.workspace_id, key="june", version=version, actor="alice")
+    day = f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%d}"
+    times = {"when": "local", "local_at": f"{day}T09:00", "has_window": "on"}
+    hours = {"opens": "09:00", "closes": "17:30", "weekdays": ["mon", "fri"]}
+    save(anna, draft, kind="template", template="june", **times, **hours)
+
+    asked = read_text(anna.post(f"campaigns/{draft}/edit/launch/", shown="1"))
+
+    assert "<dd>June is here</dd>" in asked
+    assert f"{day} 09:00, each reader" in asked
+    assert "Mon, Fri 09:00-17:30 of each reader" in asked
 
 
 def test_a_launch_counts_for_its_member_and_needs_no_number_if_it_is_small(
@@ -653,12 +711,17 @@ def test_a_large_launch_needs_its_number_and_the_draft_that_was_seen(
 
     without = launch(anna, draft)
     wrong = launch(anna, draft, typed="100", shown="1000")
+    empty = launch(anna, draft, typed="", shown="1000")
     changed = launch(anna, draft, typed="1,000", shown="1000", seen=datetime.now(UTC).isoformat())
     none = Run.objects.count()
     right = launch(anna, draft, typed="1,000", shown="1000")
 
     assert "Type 1,000 to launch." in read_text(without)
     assert 'value="100"' in read_text(wrong)
+    for refused in (wrong, empty):
+        [field] = re.findall(r"<input[^>]* autofocus[^>]*>", read_text(refused))
+        assert 'name="typed"' in field
+        assert 'aria-invalid="true"' in field
     assert "was changed at the same time" in read_text(changed)
     assert none == 0
     assert right.status_code == 302
@@ -678,8 +741,9 @@ def test_a_number_that_grew_by_more_than_a_tenth_is_asked_for_again(
 
 
 def test_an_estimate_is_confirmed_however_small_it_is() -> None:
-    assert editor_checks.asks_number(RecipientCounts(1, is_exact=False))
-    assert not editor_checks.asks_number(RecipientCounts(999))
+    assert confirming.asks_number(RecipientCounts(1, is_exact=False))
+    assert confirming.asks_number(RecipientCounts(100))
+    assert not confirming.asks_number(RecipientCounts(99))
 
 
 @pytest.mark.race
