@@ -100,6 +100,20 @@ def test_a_new_campaign_needs_a_name_alone_and_leads_to_its_editor(anna: Person)
     assert "Winter catalogue" in read_text(anna.client.get(first.headers["Location"]))
 
 
+def test_a_new_campaign_goes_to_the_only_list_and_all_contacts_are_warned_of(
+    anna: Person,
+) -> None:
+    lists.create_list(anna.workspace_id, key="news", name="News", actor="alice")
+    anna.post("campaigns/new/", name="One list")
+    lists.create_list(anna.workspace_id, key="tips", name="Tips", actor="alice")
+    anna.post("campaigns/new/", name="Two lists")
+
+    first, second = Campaign.objects.order_by("pk")
+    assert (first.list_key, second.list_key) == ("news", "")
+    page = anna.read(f"campaigns/{second.pk}/edit/")
+    assert "People who left one of your lists, but not all email, are among them." in page
+
+
 def test_without_a_sender_the_page_says_what_to_do_first(charlie: Caller) -> None:
     carl = visitors.sign_in(charlie.workspace_id, name="Carl")
     Campaign.objects.all().delete()

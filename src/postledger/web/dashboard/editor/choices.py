@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
@@ -69,7 +70,13 @@ def list_choices(workspace_id: int) -> Choices:
     )
 
 
-def _list_lists(workspace_id: int) -> Iterable[List]:
+def find_only_list(workspace_id: int) -> str | None:
+    """The key of the list that there is, if there is one alone."""
+    keys = [one.key for one in _list_lists(workspace_id)[:2]]
+    return keys[0] if len(keys) == 1 else None
+
+
+def _list_lists(workspace_id: int) -> QuerySet[List]:
     return lists.list_all(workspace_id).filter(archived_at=None, kind=ListKind.LIST.value)
 
 

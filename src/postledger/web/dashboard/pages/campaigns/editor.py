@@ -72,7 +72,7 @@ def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
 def _create(request: HttpRequest, visitor: Visitor, name: str) -> int:
     workspace_id = visitor.workspace.pk
     words_ = InlineSource("", "", Format.MARKDOWN, locale=languages.choose(request))
-    draft = Draft("", name, words_)
+    draft = Draft("", name, words_, list_key=choices.find_only_list(workspace_id))
     now = datetime.now(UTC)
     return drafts.create_with_free_tag(workspace_id, draft, actor=visitor.actor, now=now)
 
