@@ -349,8 +349,13 @@ def _choose_tag(workspace_id: int, name: str) -> str:
 def copy_campaign(
     workspace_id: int, campaign_id: int, *, name: str, actor: str, now: datetime
 ) -> int:
-    """Creates a draft with the audience and content of a campaign, to be sent at once."""
+    """Creates a draft with the audience and content of a campaign.
+
+    It has its time if that lies ahead; otherwise it is to be sent at once.
+    """
     original = find_campaign(workspace_id, campaign_id)
+    zone = accounts.time_zone(workspace_id)
+    is_ahead = send_times.is_ahead(original.timing, zone=zone, now=now)
     draft = Draft(
         "",
         name[:MAX_NAME].strip(),
@@ -358,6 +363,7 @@ def copy_campaign(
         original.sender,
         original.list_key,
         original.audience,
+        original.timing if is_ahead else SendTime(),
         delivery_window=original.delivery_window,
     )
     return create_with_free_tag(workspace_id, draft, actor=actor, now=now)

@@ -779,7 +779,7 @@ def test_a_draft_that_is_launched_while_it_is_saved_stays_as_it_was_launched(
 
 
 def test_a_copy_of_a_launched_campaign_is_a_draft_of_its_own(anna: Person, draft: int) -> None:
-    save(anna, draft, when="at", at="2027-01-31T09:00", value=["pro"], field=["attributes.plan"])
+    save(anna, draft, value=["pro"], field=["attributes.plan"])
     launch(anna, draft)
 
     answer = anna.post(f"campaigns/{draft}/duplicate/")
@@ -801,3 +801,22 @@ def test_a_stranger_with_a_large_body_is_asked_to_sign_in_before_it_is_read(
 
     assert answer.status_code == 302
     assert answer.headers["Location"].startswith("/account/login/")
+
+
+@pytest.mark.parametrize("when", ["at", "local"])
+def test_a_copy_keeps_a_time_that_lies_ahead_and_says_of_another_that_it_was_past(
+    anna: Person, draft: int, when: str
+) -> None:
+    field = {"at": "at", "local": "local_at"}[when]
+    pages = []
+    for days in (5, -5):
+        moment = f"{datetime.now(UTC) + timedelta(days=days):%Y-%m-%dT09:00}"
+        save(anna, draft, when=when, **{field: moment})
+        answer = anna.post(f"campaigns/{draft}/duplicate/")
+        pages.append(read_text(anna.client.get(answer.headers["Location"])))
+
+    _original, ahead, past = Campaign.objects.order_by("pk")
+    assert list(ahead.timing.values()) != []
+    assert past.timing == {}
+    assert "was not copied" not in pages[0]
+    assert "The time of the original is past, so it was not copied" in pages[1]

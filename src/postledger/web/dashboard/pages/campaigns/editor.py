@@ -94,6 +94,10 @@ def duplicate(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpR
     except RefusedError as error:  # its list or its sender may be archived since
         messages.error(request, translate(error))
         return redirect("campaign", visitor.workspace.pk, campaign_id)
+    if drafts.find_campaign(visitor.workspace.pk, copied).timing != original.timing:
+        messages.warning(
+            request, _("The time of the original is past, so it was not copied: choose when.")
+        )
     return redirect("campaign_edit", visitor.workspace.pk, copied)
 
 
