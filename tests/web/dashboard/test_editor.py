@@ -524,6 +524,22 @@ def test_a_missing_footer_and_wrong_content_are_problems(anna: Person, draft: in
     assert f'href="{anna.url(f"campaigns/{draft}/edit/")}#audience">Nobody would get it</a>' in text
 
 
+def test_an_archived_list_keeps_its_name_and_refuses_the_launch(anna: Person, draft: int) -> None:
+    lists.create_list(anna.workspace_id, key="leser-2", name="Leser", actor="alice")
+    save(anna, draft, list_key="leser-2")
+    lists.archive_list(anna.workspace_id, key="leser-2", actor="alice")
+
+    page = anna.read(f"campaigns/{draft}/edit/")
+    checks = anna.read(f"campaigns/{draft}/edit/checks/")
+    refused = launch(anna, draft)
+
+    assert '<option value="leser-2" selected>Leser (archived)</option>' in page
+    assert "The list Leser is archived" in checks
+    assert "Choose another list, or take this one into use again" in checks
+    assert refused.status_code == 422
+    assert not Run.objects.exists()
+
+
 def test_each_number_of_the_audience_leads_to_its_people(
     alice: Caller, anna: Person, draft: int
 ) -> None:
@@ -791,18 +807,6 @@ def test_a_copy_of_a_launched_campaign_is_a_draft_of_its_own(anna: Person, draft
     assert original.audience != {}
 
 
-def test_a_stranger_with_a_large_body_is_asked_to_sign_in_before_it_is_read(
-    anna: Person, draft: int
-) -> None:
-    url = anna.url(f"campaigns/{draft}/edit/")
-    body = json.dumps("a" * 100_000)
-
-    answer = Client().post(url, body, content_type="application/x-www-form-urlencoded")
-
-    assert answer.status_code == 302
-    assert answer.headers["Location"].startswith("/account/login/")
-
-
 @pytest.mark.parametrize("when", ["at", "local"])
 def test_a_copy_keeps_a_time_that_lies_ahead_and_says_of_another_that_it_was_past(
     anna: Person, draft: int, when: str
@@ -820,3 +824,15 @@ def test_a_copy_keeps_a_time_that_lies_ahead_and_says_of_another_that_it_was_pas
     assert past.timing == {}
     assert "was not copied" not in pages[0]
     assert "The time of the original is past, so it was not copied" in pages[1]
+
+
+def test_a_stranger_with_a_large_body_is_asked_to_sign_in_before_it_is_read(
+    anna: Person, draft: int
+) -> None:
+    url = anna.url(f"campaigns/{draft}/edit/")
+    body = json.dumps("a" * 100_000)
+
+    answer = Client().post(url, body, content_type="application/x-www-form-urlencoded")
+
+    assert answer.status_code == 302
+    assert answer.headers["Location"].startswith("/account/login/")

@@ -46,6 +46,7 @@ class Choices:
     articles: Sequence[Choice]
     senders: Sequence[Choice]
     segments: Sequence[Choice]
+    archived_lists: Sequence[Choice]  # not offered, but a draft may have one
 
 
 def list_choices(workspace_id: int) -> Choices:
@@ -67,6 +68,10 @@ def list_choices(workspace_id: int) -> Choices:
             if sender.archived_at is None
         ],
         segments=[(str(one.pk), one.name) for one in segments.list_segments(workspace_id)],
+        archived_lists=[
+            (one.key, _("%(name)s (archived)") % {"name": one.name})
+            for one in lists.list_all(workspace_id).exclude(archived_at=None)
+        ],
     )
 
 

@@ -199,7 +199,8 @@ class DraftForm(PageForm):
             "segment": choices.segments,
         }
         for name, offered in offers.items():
-            included = _include(offered, str(first.get(name, "")))
+            known = choices.archived_lists if name == "list_key" else ()
+            included = _include(offered, str(first.get(name, "")), known)
             self.fields[name].choices = included  # type: ignore[attr-defined]  # of a ChoiceField
         self.match_now, self.conditions, self.is_json = self._read_conditions(posted)
         self.condition_errors: dict[int, str] = {}
@@ -325,11 +326,13 @@ class DraftForm(PageForm):
             return working_hours.parse_hours([span], days=",".join(given["weekdays"]))
 
 
-def _include(offered: Sequence[Choice], value: str) -> Sequence[Choice]:
+def _include(
+    offered: Sequence[Choice], value: str, known: Sequence[Choice] = ()
+) -> Sequence[Choice]:
     """With the value that a campaign has already, though it may not be offered any more."""
     if not value or any(value == key for key, _label in offered):
         return offered
-    return [*offered, (value, value)]
+    return [*offered, (value, dict(known).get(value, value))]
 
 
 def _list_variables(content: ContentSource) -> list[Variable]:

@@ -19,7 +19,7 @@ from postledger.campaigns import forecasts, preview, recipients
 from postledger.campaigns.drafts import CampaignFacts
 from postledger.campaigns.preview import AudienceCheck, PreviewRecipient
 from postledger.campaigns.recipients import RecipientCounts
-from postledger.contacts import audience
+from postledger.contacts import audience, lists
 from postledger.contacts.audience import FilterTooCostlyError
 from postledger.content import list_headers
 from postledger.content.rendering.checks import MAX_HTML_BYTES, Finding
@@ -102,6 +102,7 @@ def run_preflight(
     )
     sender = accounts.find_sender(workspace_id, address=campaign.sender)
     checks = [
+        *_check_list(workspace_id, campaign),
         *_check_people(counts, may_grow=_may_grow(workspace_id)),
         *_check_content(workspace_id, campaign, now=now, patience=patience),
         *_check_values(workspace_id, campaign, counts, now=now, patience=patience),
@@ -135,6 +136,15 @@ def _find_dns_url(sender: Sender, *, now: datetime) -> str:
 def _may_grow(workspace_id: int) -> bool:
     """Whether a launch looks for people first: Supabase may know some."""
     return workspace_id in integrations.workspaces(IntegrationKind.SUPABASE)
+
+
+def _check_list(workspace_id: int, campaign: CampaignFacts) -> Iterator[Check]:
+    """Nobody expects mail of a list that somebody took out of use."""
+    archived = lists.list_all(workspace_id).filter(key=campaign.list_key).exclude(archived_at=None)
+    for one in archived:
+        title = _("The list %(name)s is archived") % {"name": one.name}
+        text = _("Choose another list, or take this one into use again under Lists.")
+        yield Check(PROBLEM, title, text, "#audience")
 
 
 def _check_people(counts: RecipientCounts, *, may_grow: bool) -> Iterator[Check]:
