@@ -184,6 +184,7 @@ def test_a_search_is_saved_as_a_segment_found_again_renamed_and_deleted(olivia: 
     }
 
     page = olivia.read("segments/")
+    assert "New segment</a>" in page
     url = page.partition('rowheader"><a href="')[2].partition('"')[0].replace("&amp;", "&")
     assert MIRA in olivia.client.get(url).content.decode()
     assert '">1</a>' in page
