@@ -367,6 +367,16 @@ def test_two_editors_at_once_are_told_and_choose(anna: Person, draft: int) -> No
     assert Campaign.objects.get(pk=draft).content["subject"] == "Anna was here"
 
 
+def test_a_change_in_another_window_of_ones_own_is_called_so(anna: Person, draft: int) -> None:
+    seen = fields(draft)["seen"]
+    save(anna, draft, subject="Window one")
+
+    refused = read_text(save(anna, draft, seen=seen, subject="Window two"))
+
+    assert "You changed this campaign in another window" in refused
+    assert "theirs" not in refused
+
+
 class InterruptedForm(DraftForm):
     """Somebody else saves after the first part."""
 
