@@ -550,6 +550,16 @@ def test_an_archived_list_keeps_its_name_and_refuses_the_launch(anna: Person, dr
     assert not Run.objects.exists()
 
 
+def test_a_wrong_subject_is_a_problem_also_without_a_text(anna: Person, draft: int) -> None:
+    press.people(anna.workspace_id, 1)
+    save(anna, draft, subject="{{ oops", body="")
+
+    text = anna.read(f"campaigns/{draft}/edit/checks/")
+
+    titles = re.findall(r"Problem: </span>([^<]*)</p>", text)
+    assert titles == ["Subject, line 1", "Text"]
+
+
 def test_each_number_of_the_audience_leads_to_its_people(
     alice: Caller, anna: Person, draft: int
 ) -> None:
@@ -590,6 +600,8 @@ def test_the_preview_is_what_a_contact_would_get_in_a_frame_that_runs_nothing(
 
     assert "News for Mira" in shown
     assert "Preheader: &lt;b&gt;Not&lt;/b&gt; bold, Mira" in shown
+    for page in (shown, by_part):
+        assert "To: <b>Mira</b> &lt;mira@example.com&gt;" in page
     assert "Not" not in text.partition("<pre")[2]
     assert "&lt;b&gt;Not&lt;/b&gt; bold, Mira</div>" in frame.content.decode()
     assert 'sandbox=""' in shown
