@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from postledger.campaigns import drafts, preview, recipients
 from postledger.campaigns.drafts import CampaignFacts
-from postledger.campaigns.preview import Preview, PreviewRecipient
+from postledger.campaigns.preview import ANYBODY, Preview, PreviewRecipient
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.finding_words import describe_refusal
@@ -28,7 +28,7 @@ class Rendered:
 
     preview: Preview | None
     trouble: str = ""
-    reader: PreviewRecipient = preview.ANYBODY
+    reader: PreviewRecipient = ANYBODY
 
 
 @require_safe
@@ -76,7 +76,7 @@ def show_letter(request: HttpRequest, visitor: Visitor, campaign_id: int) -> Htt
 
 def _render(visitor: Visitor, campaign: CampaignFacts, address: str) -> Rendered:
     workspace_id = visitor.workspace.pk
-    reader = preview.ANYBODY
+    reader = ANYBODY
     try:
         if address:
             contact_id = readings.find_contact_id(workspace_id, address)
