@@ -10,6 +10,7 @@ from postledger.campaigns.test_sends import NoTestAddressError, NoTestLetterErro
 from postledger.contacts.details import Details
 from postledger.contacts.models import Subscription
 from postledger.content import articles, templates
+from postledger.content.rendering.letter import TO_NAME
 from postledger.content.rendering.source import Format, Source
 from postledger.content.slices import SliceFields as Slice
 from postledger.content.versions import Version
@@ -92,7 +93,10 @@ def test_who_is_no_contact_sees_the_names_of_values_and_a_contact_its_own(acme: 
     )
 
     values = [line[2] for line in press.lines(Run.objects.get(pk=run_id))]
-    assert values == [{"name": "Ann", "plan": "pro"}, {"name": "[name]", "plan": "[plan]"}]
+    assert values == [
+        {"name": "Ann", "plan": "pro"},
+        {"name": "[name]", "plan": "[plan]", TO_NAME: ""},
+    ]
 
 
 @pytest.mark.django_db

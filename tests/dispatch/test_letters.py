@@ -21,7 +21,7 @@ from postledger.contacts.standings import Standings
 from postledger.contacts.unsubscribe_links import UnsubscribeLinks, UnsubscribeRequest
 from postledger.content import letters
 from postledger.content.rendering.footer import Footer
-from postledger.content.rendering.letter import Letter, Script
+from postledger.content.rendering.letter import TO_NAME, Letter, Script
 from postledger.deliveries import ledger
 from postledger.deliveries import queries as deliveries
 from postledger.deliveries.entries import (
@@ -184,6 +184,15 @@ def test_a_line_end_in_a_name_costs_nobody_a_mail(end: str) -> None:
     )
 
     assert message["To"] == "Al ice <alice@example.com>"
+
+
+def test_a_name_that_only_stands_for_one_is_no_name_of_a_mailbox() -> None:
+    values = {"name": "[name]", TO_NAME: ""}
+
+    [message] = map(read, draft(Recipient(0, "alice@example.com", None, values, 0)).mails)
+
+    assert message["To"] == "alice@example.com"
+    assert "[name]" in message["Subject"]
 
 
 @pytest.mark.parametrize("name", ["x\r\nBcc: eve@evil.example", "x\x00y", "=?utf-8?q?a=0ABcc:x?="])

@@ -163,6 +163,7 @@ def promise(anna: Person, number: int, random: Random) -> Promise:
         f"{path}/launch/",
         seen=find(r'name="seen" value="([^"]+)"', checks),
         shown=find(r'name="shown" value="(\d+)"', checks),
+        sure="1",
     )
 
     assert launch.status_code == 302, launch.content.decode()

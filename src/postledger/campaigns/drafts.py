@@ -353,12 +353,16 @@ def _begin_tag(name: str) -> str:
 def copy_campaign(
     workspace_id: int, campaign_id: int, *, name: str, actor: str, now: datetime
 ) -> int:
-    """Creates a draft with the audience and content of a campaign, to be sent at once.
+    """Creates a draft with the audience and content of a campaign.
 
-    Its list or its sender may be archived: the draft has them too, until somebody chooses others.
+    It has its time if that lies ahead; otherwise it is to be sent at once. Its list or its sender
+    may be archived: the draft has them too, until somebody chooses others.
     """
     original = find_campaign(workspace_id, campaign_id)
-    copied = replace(original, name=name[:MAX_NAME].strip(), timing=SendTime())
+    zone = accounts.time_zone(workspace_id)
+    is_ahead = send_times.is_ahead(original.timing, zone=zone, now=now)
+    timing = original.timing if is_ahead else SendTime()
+    copied = replace(original, name=name[:MAX_NAME].strip(), timing=timing)
     draft_checks.check_parts(workspace_id, {"name": copied.name}, now=now)
     sender_id = accounts.find_sender(workspace_id, address=original.sender).pk
     columns = {**_stored(copied), "sender_id": sender_id}

@@ -165,6 +165,12 @@ def list_drafts_of_article(workspace_id: int, key: str) -> list[Campaign]:
     return list(drafts.filter(content__kind="article", content__key=key).order_by("name", "pk"))
 
 
+def list_drafts_to_list(workspace_id: int, key: str) -> list[Campaign]:
+    """The campaigns that were never launched and go to a list, by name."""
+    drafts = _find_campaigns(workspace_id, CampaignGroup.DRAFT)
+    return list(drafts.filter(list_key=key).order_by("name", "pk"))
+
+
 def _find_campaigns(workspace_id: int, group: CampaignGroup | None) -> QuerySet[Campaign]:
     """Campaigns that may be of a group, each with its last launch: those under way are told apart
     by their books.

@@ -9,6 +9,7 @@ import structlog
 from postledger.campaigns.models import Run
 from postledger.contacts import queries
 from postledger.contacts.models import Contact
+from postledger.content.rendering.letter import TO_NAME
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import NewDelivery
 from postledger.lib.errors import RefusedError
@@ -130,7 +131,8 @@ def _variant(
 
 def _values(choice: LetterChoice, contact: Contact | None) -> dict[str, object]:
     if contact is None:
-        return {name: f"[{name}]" for name in ("name", *choice.names)}
+        # A name in brackets is for eyes, and no name of a mailbox.
+        return {**{name: f"[{name}]" for name in ("name", *choice.names)}, TO_NAME: ""}
     given = contact.attributes
     values = {name: given[name] for name in choice.names if name in given}
     from_name = {"from_name": contact.from_name} if contact.from_name else {}

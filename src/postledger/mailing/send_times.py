@@ -51,6 +51,14 @@ def check(send_time: SendTime, *, now: datetime) -> None:
         raise InvalidTimingError(_say_far(moment, now))
 
 
+def is_ahead(send_time: SendTime, *, zone: str, now: datetime) -> bool:
+    """Whether there is a time that is still to come; a local one by the clocks of this zone."""
+    moment = send_time.at
+    if send_time.local_time is not None:
+        moment = send_time.local_time.replace(tzinfo=ZoneInfo(zone))
+    return moment is not None and moment > now
+
+
 def _say_far(moment: datetime, now: datetime) -> Sentence:
     day = f"{moment:%Y-%m-%d}"
     if moment < now:

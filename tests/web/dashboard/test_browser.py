@@ -360,18 +360,25 @@ def test_a_campaign_is_written_while_it_saves_itself_and_launched(
         frame = page.frame_locator("#preview iframe")
         frame.get_by_text("catalogue").wait_for()
         page.get_by_text("Preheader: Tea & cake").wait_for()
-        # A second window of the same person is somebody else to the draft.
+        # Enter shows another reader in place.
+        page.fill("#preview-controls input[name=as]", "r1@example")
+        page.keyboard.press("Enter")
+        page.get_by_text("To: Reader 1 <r1@example.com>").wait_for()
+        assert page.url.endswith("/edit/")
+        # A second window of the same person is asked about like somebody else.
         browser.sign_in(other, browser.EMAIL)
         other.goto(page.url)
         other.fill("input[name=subject]", "Hello from elsewhere")
         other.get_by_text("Subject: Hello from elsewhere").wait_for()
         page.fill("input[name=subject]", "Hello again")
-        page.get_by_text("changed this campaign").wait_for()
+        page.get_by_text("You changed this campaign in another window").wait_for()
         # What is not saved is not launched.
         assert page.get_by_role("button", name="Launch to 3 people").is_disabled()
-        page.get_by_role("button", name="Keep mine").click()
+        page.get_by_role("button", name="Keep this one").click()
         page.get_by_text("Subject: Hello again").wait_for()
         barriers = browser.find_barriers(page)
+        page.get_by_role("button", name="Launch to 3 people").click()
+        page.get_by_role("heading", name="Launch Winter catalogue?").wait_for()
         page.get_by_role("button", name="Launch to 3 people").click()
         page.wait_for_url("**/campaigns/runs/**")
 

@@ -99,6 +99,8 @@ def test_the_short_form_is_shown_as_conditions() -> None:
     [
         Condition("attributes.plan", "is", " "),
         Condition("attributes.age", "over", "many"),
+        Condition("created_at", "since", "31.02.2026"),
+        Condition("created_at", "before", "2026-02-28T09:00"),
         Condition("locale", "contains", "e"),
         Condition("locale", "nothing", "e"),
     ],

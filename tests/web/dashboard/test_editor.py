@@ -24,16 +24,17 @@ from postledger.campaigns import article_deletion, drafts, launching
 from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.recipients import RecipientCounts
 from postledger.contacts import lists
-from postledger.contacts.models import Contact
-from postledger.content import articles
+from postledger.contacts.models import Contact, List, Subscription
+from postledger.content import articles, templates
+from postledger.content.rendering.source import Format, Source
+from postledger.content.versions import Version
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.reasons import Reason
 from postledger.mailing.send_times import SendTime
 from postledger.web.dashboard.access import find_visitor
-from postledger.web.dashboard.editor import choices, preflight, readings, saving
+from postledger.web.dashboard.editor import choices, confirming, preflight, readings, saving
 from postledger.web.dashboard.editor.draft_form import DraftForm, Part
 from postledger.web.dashboard.editor.readings import ReaderUnknownError
-from postledger.web.dashboard.pages.campaigns import editor_checks
 from tests.campaigns import press
 from tests.races import collide
 from tests.web import newsroom
@@ -99,6 +100,20 @@ def test_a_new_campaign_needs_a_name_alone_and_leads_to_its_editor(anna: Person)
     assert tags == ["winter-catalogue", "winter-catalogue-2"]
     assert first.headers["Location"] != second.headers["Location"]
     assert "Winter catalogue" in read_text(anna.client.get(first.headers["Location"]))
+
+
+def test_a_new_campaign_goes_to_the_only_list_and_all_contacts_are_warned_of(
+    anna: Person,
+) -> None:
+    lists.create_list(anna.workspace_id, key="news", name="News", actor="alice")
+    anna.post("campaigns/new/", name="One list")
+    lists.create_list(anna.workspace_id, key="tips", name="Tips", actor="alice")
+    anna.post("campaigns/new/", name="Two lists")
+
+    first, second = Campaign.objects.order_by("pk")
+    assert (first.list_key, second.list_key) == ("news", "")
+    page = anna.read(f"campaigns/{second.pk}/edit/")
+    assert "People who left one of your lists, but not all email, are among them." in page
 
 
 def test_without_a_sender_the_page_says_what_to_do_first(charlie: Caller) -> None:
@@ -253,6 +268,21 @@ def test_a_value_with_a_default_may_be_empty_also_if_it_got_it_later(
     assert "city" in content["optional"]
 
 
+def test_a_tick_moves_no_line_of_the_values_and_a_browser_restores_none(
+    anna: Person, draft: int
+) -> None:
+    body = "{{ plan }} {{ city }} {{ age }}"
+    autosave(anna, draft, body=body, subject="News")
+    shown = ["age", "city", "plan"]
+
+    autosave(anna, draft, body=body, subject="News", variable=shown, may_be_empty=["age"])
+    page = anna.read(f"campaigns/{draft}/edit/")
+
+    assert re.findall(r'name="variable" value="(\w+)"', page) == shown
+    assert re.findall(r'name="may_be_empty" value="(\w+)" checked', page) == ["age"]
+    assert re.search(r'<form[^>]* id="draft"[^>]* autocomplete="off"', page)
+
+
 def test_a_draft_is_checked_again_when_all_of_it_is_saved_and_it_changed(
     anna: Person, draft: int
 ) -> None:
@@ -337,6 +367,16 @@ def test_two_editors_at_once_are_told_and_choose(anna: Person, draft: int) -> No
     assert kept == "Boris was here"
     assert mine.status_code == 302
     assert Campaign.objects.get(pk=draft).content["subject"] == "Anna was here"
+
+
+def test_a_change_in_another_window_of_ones_own_is_called_so(anna: Person, draft: int) -> None:
+    seen = fields(draft)["seen"]
+    save(anna, draft, subject="Window one")
+
+    refused = read_text(save(anna, draft, seen=seen, subject="Window two"))
+
+    assert "You changed this campaign in another window" in refused
+    assert "theirs" not in refused
 
 
 class InterruptedForm(DraftForm):
@@ -496,6 +536,32 @@ def test_a_missing_footer_and_wrong_content_are_problems(anna: Person, draft: in
     assert f'href="{anna.url(f"campaigns/{draft}/edit/")}#audience">Nobody would get it</a>' in text
 
 
+def test_an_archived_list_keeps_its_name_and_refuses_the_launch(anna: Person, draft: int) -> None:
+    lists.create_list(anna.workspace_id, key="leser-2", name="Leser", actor="alice")
+    save(anna, draft, list_key="leser-2")
+    lists.archive_list(anna.workspace_id, key="leser-2", actor="alice")
+
+    page = anna.read(f"campaigns/{draft}/edit/")
+    checks = anna.read(f"campaigns/{draft}/edit/checks/")
+    refused = launch(anna, draft)
+
+    assert '<option value="leser-2" selected>Leser (archived)</option>' in page
+    assert "The list Leser is archived" in checks
+    assert "Choose another list, or take this one into use again" in checks
+    assert refused.status_code == 422
+    assert not Run.objects.exists()
+
+
+def test_a_wrong_subject_is_a_problem_also_without_a_text(anna: Person, draft: int) -> None:
+    press.people(anna.workspace_id, 1)
+    save(anna, draft, subject="{{ oops", body="")
+
+    text = anna.read(f"campaigns/{draft}/edit/checks/")
+
+    titles = re.findall(r"Problem: </span>([^<]*)</p>", text)
+    assert titles == ["Subject, line 1", "Text"]
+
+
 def test_each_number_of_the_audience_leads_to_its_people(
     alice: Caller, anna: Person, draft: int
 ) -> None:
@@ -536,6 +602,8 @@ def test_the_preview_is_what_a_contact_would_get_in_a_frame_that_runs_nothing(
 
     assert "News for Mira" in shown
     assert "Preheader: &lt;b&gt;Not&lt;/b&gt; bold, Mira" in shown
+    for page in (shown, by_part):
+        assert "To: <b>Mira</b> &lt;mira@example.com&gt;" in page
     assert "Not" not in text.partition("<pre")[2]
     assert "&lt;b&gt;Not&lt;/b&gt; bold, Mira</div>" in frame.content.decode()
     assert 'sandbox=""' in shown
@@ -584,8 +652,64 @@ def test_a_test_goes_to_the_addresses_as_a_contact_would_get_it(
 
 
 def launch(person: Person, draft: int, **changes: str) -> Any:
+    """The answer to the question whether a draft is launched."""
     seen = Campaign.objects.get(pk=draft).updated_at.isoformat()
-    return person.post(f"campaigns/{draft}/edit/launch/", **{"seen": seen, **changes})
+    answer = {"seen": seen, "shown": "99", "sure": "1", **changes}
+    return person.post(f"campaigns/{draft}/edit/launch/", **answer)
+
+
+def test_one_click_asks_and_names_what_goes_and_the_second_launches(
+    anna: Person, draft: int
+) -> None:
+    lists.create_list(anna.workspace_id, key="readers", name="Readers", actor="alice")
+    press.people(anna.workspace_id, 12)
+    Subscription.objects.bulk_create(
+        Subscription(contact=one, list=List.objects.get(key="readers"), state="active")
+        for one in Contact.objects.all()
+    )
+    moment = f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%dT09:00}"
+    save(anna, draft, subject="June <3", list_key="readers", when="at", at=moment)
+    seen = Campaign.objects.get(pk=draft).updated_at.isoformat()
+    path = f"campaigns/{draft}/edit/launch/"
+
+    asked = anna.post(path, seen=seen, shown="12")
+    fewer = anna.post(path, seen=seen, shown="10", sure="1")
+    none = Run.objects.count()
+    confirmed = anna.post(path, seen=seen, shown="12", sure="1")
+
+    text = read_text(asked)
+    assert asked.status_code == 200
+    assert "<dt>Recipients</dt><dd>12</dd>" in text
+    assert "<dt>Audience</dt><dd>Readers</dd>" in text
+    assert "<dd>June <3</dd>" in text
+    assert "news@acme.example" in text
+    assert "09:00" in text.partition("<dt>When</dt>")[2]
+    assert f'name="seen" value="{seen}"' in text
+    assert fewer.status_code == 422
+    assert "it would go to 12 now" in read_text(fewer)
+    assert none == 0
+    assert confirmed.status_code == 302
+    assert Run.objects.count() == 1
+
+
+def test_the_question_names_the_subject_of_a_template_and_the_time_of_each_reader(
+    anna: Person, draft: int
+) -> None:
+    press.people(anna.workspace_id, 1)
+    templates.create(anna.workspace_id, key="june", name="June", actor="alice")
+    text = Source("June is here", "Hello.", Format.MARKDOWN, locale="en")
+    version = Version((), (), "en", (text,))
+    templates.add_version(anna.workspace_id, key="june", version=version, actor="alice")
+    day = f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%d}"
+    times = {"when": "local", "local_at": f"{day}T09:00", "has_window": "on"}
+    hours = {"opens": "09:00", "closes": "17:30", "weekdays": ["mon", "fri"]}
+    save(anna, draft, kind="template", template="june", **times, **hours)
+
+    asked = read_text(anna.post(f"campaigns/{draft}/edit/launch/", shown="1"))
+
+    assert "<dd>June is here</dd>" in asked
+    assert f"{day} 09:00, each reader" in asked
+    assert "Mon, Fri 09:00-17:30 of each reader" in asked
 
 
 def test_a_launch_counts_for_its_member_and_needs_no_number_if_it_is_small(
@@ -642,6 +766,7 @@ def test_a_large_launch_needs_its_number_and_the_draft_that_was_seen(
     without = launch(anna, draft)
     wrong = launch(anna, draft, typed="100", shown="1000")
     misread = launch(anna, draft, typed="10.00", shown="1000")
+    empty = launch(anna, draft, typed="", shown="1000")
     changed = launch(anna, draft, typed="1,000", shown="1000", seen=datetime.now(UTC).isoformat())
     none = Run.objects.count()
     right = launch(anna, draft, typed="1,000", shown="1000")
@@ -649,6 +774,10 @@ def test_a_large_launch_needs_its_number_and_the_draft_that_was_seen(
     assert "Type 1,000 to launch." in read_text(without)
     assert 'value="100"' in read_text(wrong)
     assert misread.status_code == 422, "no group of three digits"
+    for refused in (wrong, empty):
+        [field] = re.findall(r"<input[^>]* autofocus[^>]*>", read_text(refused))
+        assert 'name="typed"' in field
+        assert 'aria-invalid="true"' in field
     assert "was changed at the same time" in read_text(changed)
     assert none == 0
     assert right.status_code == 302
@@ -668,8 +797,9 @@ def test_a_number_that_grew_by_more_than_a_tenth_is_asked_for_again(
 
 
 def test_an_estimate_is_confirmed_however_small_it_is() -> None:
-    assert editor_checks.asks_number(RecipientCounts(1, is_exact=False))
-    assert not editor_checks.asks_number(RecipientCounts(999))
+    assert confirming.asks_number(RecipientCounts(1, is_exact=False))
+    assert confirming.asks_number(RecipientCounts(100))
+    assert not confirming.asks_number(RecipientCounts(99))
 
 
 @pytest.mark.race
@@ -725,7 +855,7 @@ def test_a_search_for_a_reader_that_takes_too_long_says_so(anna: Person) -> None
 
 
 def test_a_copy_of_a_launched_campaign_is_a_draft_of_its_own(anna: Person, draft: int) -> None:
-    save(anna, draft, when="at", at="2027-01-31T09:00", value=["pro"], field=["attributes.plan"])
+    save(anna, draft, value=["pro"], field=["attributes.plan"])
     launch(anna, draft)
 
     answer = anna.post(f"campaigns/{draft}/duplicate/")
@@ -784,7 +914,7 @@ def test_a_draft_whose_list_or_sender_was_archived_is_saved_and_gets_others(
         assert f'<span class="error" id="id_{field}_error">' in page
         assert words[one] in page
         assert words[one] in part
-        assert words[one] in checks
+        assert (words[one] if one == "sender" else "The list Gone is archived") in checks
         assert words[one] not in after
     assert "It was not launched: The " in refused
     assert mended.status_code == 302
@@ -883,6 +1013,25 @@ def test_a_copy_of_a_campaign_whose_list_and_sender_were_archived_says_so(
     assert copied.list_key == "gone"
     assert "There is no list 'gone', or it is archived." in page
     assert "is archived and takes no new mail." in page
+
+
+@pytest.mark.parametrize("when", ["at", "local"])
+def test_a_copy_keeps_a_time_that_lies_ahead_and_says_of_another_that_it_was_past(
+    anna: Person, draft: int, when: str
+) -> None:
+    field = {"at": "at", "local": "local_at"}[when]
+    pages = []
+    for days in (5, -5):
+        moment = f"{datetime.now(UTC) + timedelta(days=days):%Y-%m-%dT09:00}"
+        save(anna, draft, when=when, **{field: moment})
+        answer = anna.post(f"campaigns/{draft}/duplicate/")
+        pages.append(read_text(anna.client.get(answer.headers["Location"])))
+
+    _original, ahead, past = Campaign.objects.order_by("pk")
+    assert list(ahead.timing.values()) != []
+    assert past.timing == {}
+    assert "was not copied" not in pages[0]
+    assert "The time of the original is past, so it was not copied" in pages[1]
 
 
 def test_a_stranger_with_a_large_body_is_asked_to_sign_in_before_it_is_read(

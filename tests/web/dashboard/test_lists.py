@@ -41,6 +41,19 @@ def test_a_list_is_created_renamed_archived_and_used_again(olivia: Person) -> No
     assert List.objects.get().archived_at is None
 
 
+def test_archiving_a_list_names_the_drafts_that_go_to_it_first(olivia: Person) -> None:
+    people.news(olivia.workspace_id)
+    olivia.post("campaigns/new/", name="June letter")
+
+    asked = olivia.post("lists/news/archive/").content.decode()
+    before = List.objects.get(key="news").archived_at
+    olivia.post("lists/news/archive/", sure="1")
+
+    assert "June letter" in asked
+    assert before is None
+    assert List.objects.get(key="news").archived_at is not None
+
+
 @pytest.mark.parametrize(("key", "words"), [("News!", "cannot be the key"), ("news", "exists")])
 def test_a_key_that_cannot_be_says_why_and_keeps_what_was_typed(
     olivia: Person, key: str, words: str
@@ -211,6 +224,7 @@ def test_a_search_is_saved_as_a_segment_found_again_renamed_and_deleted(olivia: 
     }
 
     page = olivia.read("segments/")
+    assert "New segment</a>" in page
     url = page.partition('rowheader"><a href="')[2].partition('"')[0].replace("&amp;", "&")
     assert MIRA in olivia.client.get(url).content.decode()
     assert '">1</a>' in page

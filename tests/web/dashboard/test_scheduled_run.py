@@ -77,7 +77,10 @@ def test_the_launch_of_a_scheduled_campaign_is_answered_with_its_schedule(
     [campaign] = listing.read_page(anna.workspace_id, now=datetime.now(UTC)).rows
 
     answered = anna.post(
-        f"campaigns/{draft}/edit/launch/", seen=campaign.updated_at.isoformat(), typed=""
+        f"campaigns/{draft}/edit/launch/",
+        seen=campaign.updated_at.isoformat(),
+        shown="3",
+        sure="1",
     )
 
     page = anna.client.get(answered.headers["Location"]).content.decode()

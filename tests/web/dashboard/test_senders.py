@@ -373,14 +373,21 @@ def test_preflight_has_the_lines_of_dns_once_they_were_looked_up(
     before = person.read(checks)
     assert f"/senders/{sender.pk}/dns/?lines=1" in before
     assert server.asked == []
-    lines = person.client.get(
+    answer = person.client.get(
         person.url(f"senders/{sender.pk}/dns/?lines=1"), headers={"HX-Request": "true"}
-    ).content.decode()
+    )
+    lines = answer.content.decode()
     after = person.read(checks)
+    editor = person.read(f"campaigns/{campaign_id}/edit/")
 
     assert "There is no DMARC record" in lines
     assert "There is no DMARC record" in after
     assert "?lines=1" not in after
+    assert "DNS is being looked up" in before
+    assert "DNS is being looked up" not in after
+    assert answer.headers["HX-Trigger"] == "looked-up"
+    assert "looked-up from:body" in editor
+    assert after.count('data-level="warning"') == int(re.findall(r"warnings: (\d+)", after)[0])
 
 
 def test_a_sender_is_connected_step_by_step(server: DnsServer, settings: LazySettings) -> None:

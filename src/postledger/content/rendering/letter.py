@@ -30,6 +30,8 @@ from postledger.providers.patterns import Pattern
 
 # The variables that every recipient has, in every letter.
 GIVEN = frozenset({"email", "from_name", "name", "unsubscribe_url"})
+# A value that no text can name: what stands beside the address of a mail, if it is not the name.
+TO_NAME = "to name"
 
 _DIGEST_VERSION = "letter 1"  # changes with the meaning of a script
 _SPACES = re.compile(r"\s+")

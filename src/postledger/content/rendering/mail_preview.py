@@ -105,9 +105,16 @@ def list_variables(source: Source) -> tuple[str, ...] | None:
 def _refuse_blank(source: Source) -> None:
     """In our layout, a mail without content of its own would look as if it had some."""
     if not source.body.strip():
-        subject = without_liquid(source.subject)
         no_text = Finding("html_missing", "body", say("The mail has no text yet. Write one."))
-        raise SourceError([*checks.check_subject(subject), no_text])
+        raise SourceError([*_check_subject(source.subject), no_text])
+
+
+def _check_subject(subject: str) -> list[Finding]:
+    try:
+        CompiledTemplate(subject, is_html=False)
+    except InvalidTemplateError as invalid:
+        return [invalid.finding("subject")]
+    return checks.check_subject(without_liquid(subject))
 
 
 def preview_script(

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from postledger.content import list_headers
 from postledger.content.rendering import checks
 from postledger.content.rendering.compiled_template import MissingVariableError, RenderError
-from postledger.content.rendering.letter import Letter, LetterError
+from postledger.content.rendering.letter import TO_NAME, Letter, LetterError
 from postledger.deliveries import entries, ledger
 from postledger.deliveries.entries import Body, Entry, Recipient, StreamKind, Window
 from postledger.deliveries.queries import StreamFacts
@@ -185,7 +185,7 @@ class Composer:
             recipient.address, recipient.variables, link=link, manage_link=manage_link
         )
         filling = letter.fill(values)
-        to = Mailbox(recipient.address, _single_line(values["name"]))
+        to = Mailbox(recipient.address, _single_line(values.get(TO_NAME, values["name"])))
         own_name = _single_line(values.get("from_name"))
         sender = replace(self._sender, name=own_name) if own_name else None
         own = write_tag_headers(read.terms.get(recipient.position, NO_TERMS).tags)

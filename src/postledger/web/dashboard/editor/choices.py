@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
@@ -46,6 +47,7 @@ class Choices:
     articles: Sequence[Choice]
     senders: Sequence[Choice]
     segments: Sequence[Choice]
+    archived_lists: Sequence[Choice]  # not offered, but a draft may have one
 
 
 def list_choices(workspace_id: int) -> Choices:
@@ -67,10 +69,20 @@ def list_choices(workspace_id: int) -> Choices:
             if sender.archived_at is None
         ],
         segments=[(str(one.pk), one.name) for one in segments.list_segments(workspace_id)],
+        archived_lists=[
+            (one.key, _("%(name)s (archived)") % {"name": one.name})
+            for one in lists.list_all(workspace_id).exclude(archived_at=None)
+        ],
     )
 
 
-def _list_lists(workspace_id: int) -> Iterable[List]:
+def find_only_list(workspace_id: int) -> str | None:
+    """The key of the list that there is, if there is one alone."""
+    keys = [one.key for one in _list_lists(workspace_id)[:2]]
+    return keys[0] if len(keys) == 1 else None
+
+
+def _list_lists(workspace_id: int) -> QuerySet[List]:
     return lists.list_all(workspace_id).filter(archived_at=None, kind=ListKind.LIST.value)
 
 

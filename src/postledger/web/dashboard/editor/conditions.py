@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -23,7 +24,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,9})?")
 _WORDS = {"true": True, "false": False}
 _NEGATED = {"is_not": "is", "not_in": "in", "not_contains": "contains"}
 _WITHOUT_VALUE = {"on", "not_on", "exists", "missing"}
-_NUMERIC = {"over", "at_least", "under", "at_most"}
+_NUMERIC = {"over", "at_least", "under", "at_most", "within_days"}
 _SEVERAL = {"in", "not_in", "has_any"}
 
 
@@ -121,8 +122,8 @@ def _build_part(number: int, condition: Condition) -> dict[str, Any]:
         case "is_not" | "not_in" | "not_contains":
             plain = Condition(condition.field, _NEGATED[comparison], value)
             return {"not": _build_part(number, plain)}
-        case "within_days":
-            return {"field": condition.field, comparison: _read_number(number, value)}
+        case "since" | "before":
+            return {"field": condition.field, comparison: _read_day(number, value)}
         case _ if comparison in _NUMERIC:
             return {"field": condition.field, comparison: _read_number(number, value)}
         case _:
@@ -164,6 +165,17 @@ def _read_number(number: int, text: str) -> object:
     if not _is_number(plain):
         raise IncompleteConditionError(number, _("Write a number here."))
     return json.loads(plain)
+
+
+def _read_day(number: int, text: str) -> str:
+    """A day, or a time with its zone, as filters have them."""
+    try:
+        if datetime.fromisoformat(text).tzinfo is None:
+            date.fromisoformat(text)
+    except ValueError:
+        text = _("Write a day like 2026-11-15.")
+        raise IncompleteConditionError(number, text) from None
+    return text
 
 
 def read_filter(stored: Mapping[str, Any]) -> tuple[str, list[Condition]] | None:

@@ -198,7 +198,8 @@ class DraftForm(PageForm):
             "segment": choices.segments,
         }
         for name, offered in offers.items():
-            included = _include(offered, str(first.get(name, "")))
+            known = choices.archived_lists if name == "list_key" else ()
+            included = _include(offered, str(first.get(name, "")), known)
             self.fields[name].choices = included  # type: ignore[attr-defined]  # of a ChoiceField
         self.match_now, self.conditions, self.is_json = self._read_conditions(posted)
         self.condition_errors: dict[int, str] = {}
@@ -214,7 +215,7 @@ class DraftForm(PageForm):
     def _list_shown(self, posted: QueryDict | None) -> list[Variable]:
         """The variables that the page has a choice for."""
         if posted is None:
-            return list(_list_variables(self.campaign.content))
+            return _list_variables(self.campaign.content)
         optional = set(posted.getlist("may_be_empty"))
         names = filter(values.is_storable, posted.getlist("variable"))
         return [Variable(name, name in optional) for name in names]
@@ -310,7 +311,9 @@ class DraftForm(PageForm):
             return self.variables
         shown = {one.name: one.may_be_empty for one in self.variables}
         defaulted = readings.find_defaulted(f"{source.subject}\n{source.preheader}\n{source.body}")
-        return [Variable(name, shown.get(name, False) or name in defaulted) for name in names]
+        return [
+            Variable(name, shown.get(name, False) or name in defaulted) for name in sorted(names)
+        ]
 
     def _read_times(self) -> Mapping[str, Any]:
         return {"timing": self._read_timing(), "delivery_window": self._read_window()}
@@ -356,14 +359,18 @@ class DraftForm(PageForm):
         return ", ".join(f"{opens:%H:%M}-{closes:%H:%M}" for opens, closes in window.spans)
 
 
-def _include(offered: Sequence[Choice], value: str) -> Sequence[Choice]:
+def _include(
+    offered: Sequence[Choice], value: str, known: Sequence[Choice] = ()
+) -> Sequence[Choice]:
     """With the value that a campaign has already, though it may not be offered any more."""
     if not value or any(value == key for key, _label in offered):
         return offered
-    return [*offered, (value, value)]
+    return [*offered, (value, dict(known).get(value, value))]
 
 
-def _list_variables(content: ContentSource) -> Iterator[Variable]:
-    if isinstance(content, InlineSource):
-        yield from (Variable(name, may_be_empty=False) for name in content.required)
-        yield from (Variable(name, may_be_empty=True) for name in content.optional)
+def _list_variables(content: ContentSource) -> list[Variable]:
+    """By name, so that a tick moves no line: browsers and people look for it where it was."""
+    if not isinstance(content, InlineSource):
+        return []
+    optional = set(content.optional)
+    return [Variable(name, name in optional) for name in sorted({*content.required, *optional})]

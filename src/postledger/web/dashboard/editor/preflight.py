@@ -19,8 +19,9 @@ from postledger.campaigns import drafts, forecasts, preview, recipients
 from postledger.campaigns.drafts import CampaignFacts
 from postledger.campaigns.preview import AudienceCheck, PreviewRecipient
 from postledger.campaigns.recipients import RecipientCounts
-from postledger.contacts import audience
+from postledger.contacts import audience, lists
 from postledger.contacts.audience import FilterTooCostlyError
+from postledger.contacts.models import List
 from postledger.content import list_headers, versions
 from postledger.content.rendering.checks import MAX_HTML_BYTES, Finding
 from postledger.content.rendering.mail_preview import CLIPPED_BYTES
@@ -150,9 +151,23 @@ def _check_parts(workspace_id: int, campaign: CampaignFacts, *, now: datetime) -
         "sender": (_("The sender cannot be used"), "#sender"),
         "timing": (_("The time cannot be used"), "#sender"),
     }
+    archived = _find_archived_list(workspace_id, campaign)
     for part, refusal in drafts.list_flaws(workspace_id, campaign, now=now).items():
+        if part == "list_key" and archived:
+            title = _("The list %(name)s is archived") % {"name": archived.name}
+            text = _("Choose another list, or take this one into use again under Lists.")
+            yield Check(PROBLEM, title, text, "#audience")
+            continue
         title, url = titles[part]
         yield Check(PROBLEM, title, translate(refusal), url)
+
+
+def _find_archived_list(workspace_id: int, campaign: CampaignFacts) -> List | None:
+    return (
+        lists.list_all(workspace_id)
+        .filter(key=campaign.list_key, archived_at__isnull=False)
+        .first()
+    )
 
 
 def _check_people(counts: RecipientCounts, *, may_grow: bool) -> Iterator[Check]:

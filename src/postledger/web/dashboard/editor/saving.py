@@ -48,6 +48,7 @@ class Conflict:
     name: str
     at: datetime
     is_after_part: bool = False  # a part of ours was saved before
+    is_own: bool = False  # of the same person, in another window
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ def find_conflict(visitor: Visitor, campaign: CampaignFacts) -> Conflict:
     change = drafts.find_last_change(visitor.workspace.pk, campaign.tag)
     actor, at = change or ("", campaign.updated_at)
     name = actors.name_actors(visitor.workspace.pk, [actor])[actor]
-    return Conflict(name or _("Somebody"), at)
+    return Conflict(name or _("Somebody"), at, is_own=actor == visitor.actor)
 
 
 def _find_field(part: Part, form: DraftForm, error: RefusedError) -> str:

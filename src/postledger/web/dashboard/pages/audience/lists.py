@@ -19,6 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from postledger.accounts import constraints
 from postledger.accounts.people.roles import Permission
+from postledger.campaigns import listing
 from postledger.contacts import counts, growth, lists
 from postledger.contacts.audience import FilterTooCostlyError
 from postledger.contacts.counts import ContactCount
@@ -113,8 +114,17 @@ def change(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
 
 @require_POST
 def archive(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
-    """Archives a list, or takes an archived one into use again."""
-    is_archived = _find(visitor, key).archived_at is not None
+    """Archives a list, or takes an archived one into use again.
+
+    Asks first if drafts go to it: they could not be launched then.
+    """
+    shown = _find(visitor, key)
+    is_archived = shown.archived_at is not None
+    drafts = () if is_archived else listing.list_drafts_to_list(visitor.workspace.pk, key)
+    if drafts and "sure" not in request.POST:
+        title = _("Archive %(name)s?") % {"name": shown.name}
+        values = {"title": title, "list": shown, "drafts": drafts}
+        return render_page(request, visitor, "dashboard/audience/list_archive.html", values)
     act = lists.restore_list if is_archived else lists.archive_list
     try:
         act(visitor.workspace.pk, key=key, actor=visitor.actor)

@@ -73,13 +73,13 @@ def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
 def _create(request: HttpRequest, visitor: Visitor, name: str) -> int:
     workspace_id = visitor.workspace.pk
     words_ = InlineSource("", "", Format.MARKDOWN, locale=languages.choose(request))
-    draft = Draft("", name, words_)
+    draft = Draft("", name, words_, list_key=choices.find_only_list(workspace_id))
     now = datetime.now(UTC)
     return drafts.create_with_free_tag(workspace_id, draft, actor=visitor.actor, now=now)
 
 
 @require_POST
-def duplicate(_request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+def duplicate(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
     """A new draft like a campaign, which may have been launched."""
     original = drafts.find_campaign(visitor.workspace.pk, campaign_id)
     copied = drafts.copy_campaign(
@@ -89,6 +89,10 @@ def duplicate(_request: HttpRequest, visitor: Visitor, campaign_id: int) -> Http
         actor=visitor.actor,
         now=datetime.now(UTC),
     )
+    if drafts.find_campaign(visitor.workspace.pk, copied).timing != original.timing:
+        messages.warning(
+            request, _("The time of the original is past, so it was not copied: choose when.")
+        )
     return redirect("campaign_edit", visitor.workspace.pk, copied)
 
 

@@ -1,37 +1,32 @@
-"""What follows from a draft: its audience, preflight and forecast; its tests and its launch."""
+"""What follows from a draft: its audience, preflight and forecast, and its tests."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from postledger.accounts import queries as accounts
-from postledger.campaigns import drafts, launching, listing, progress, recipients, report
+from postledger.campaigns import drafts, launching, listing, recipients, report
 from postledger.campaigns.drafts import CampaignFacts
-from postledger.campaigns.recipients import RecipientCounts
 from postledger.campaigns.states import RunState
 from postledger.campaigns.test_sends import NoTestAddressError
 from postledger.contacts.audience import FilterTooCostlyError
 from postledger.deliveries.states import State
 from postledger.lib.errors import NotFoundError, RefusedError
-from postledger.web.dashboard import formats, typed_numbers
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.finding_words import describe_refusal
-from postledger.web.dashboard.editor import outlook_card, people, preflight, readings
+from postledger.web.dashboard.editor import confirming, outlook_card, people, preflight, readings
 from postledger.web.dashboard.editor.readings import ReaderUnknownError
 from postledger.web.dashboard.frame import render_fragment, render_page
-from postledger.web.dashboard.pages.campaigns.editor import list_steps, read_moment
+from postledger.web.dashboard.pages.campaigns.editor import list_steps
 from postledger.web.dashboard.parameters import read_text
 from postledger.web.dashboard.runs import rows, words
-from postledger.web.dashboard.runs.questions import LARGE
 from postledger.web.shared.sentences import translate
 
 _ON_A_PAGE = 100
@@ -42,10 +37,10 @@ _SETTLED = {RunState.OPEN, RunState.SENT, RunState.CLOSED, RunState.CANCELLED}
 def show(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
     """Everything that is computed from the draft, from one reading; a page without htmx."""
     campaign = _find_draft(visitor, campaign_id)
-    return _show(request, visitor, campaign, {})
+    return show_checks(request, visitor, campaign, {})
 
 
-def _show(
+def show_checks(
     request: HttpRequest,
     visitor: Visitor,
     campaign: CampaignFacts,
@@ -65,7 +60,7 @@ def _show(
         "steps": list_steps(campaign, is_ready=not checked.problems),
         **_list_tests(visitor, campaign),
         "test_to": accounts.test_emails(visitor.workspace.pk) or visitor.user.email,
-        "asks_number": asks_number(checked.counts),
+        "asks_number": confirming.asks_number(checked.counts),
         "is_past": campaign.timing.at is not None and campaign.timing.at <= checked.at,
         "is_part": is_part,
         **typed,
@@ -155,7 +150,7 @@ def _send_test(request: HttpRequest, visitor: Visitor, campaign: CampaignFacts) 
         typed = {"test_to": to, "test_as": reader, field: _describe_test(error)}
         if is_part:
             return _answer_test(request, visitor, campaign, typed)
-        return _show(request, visitor, campaign, typed, status=422)
+        return show_checks(request, visitor, campaign, typed, status=422)
     if is_part:
         return _answer_test(request, visitor, campaign, {})
     messages.success(request, _("The test is on its way; its state is below."))
@@ -185,70 +180,3 @@ def _answer_test(
 
 def _find_reader(visitor: Visitor, address: str) -> int | None:
     return readings.find_contact_id(visitor.workspace.pk, address) if address else None
-
-
-@require_POST
-def launch(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
-    """A large audience has to be typed: nobody mails thousands by a slip.
-
-    Refused while the preflight has a problem, with the same words.
-    """
-    campaign, now = _find_draft(visitor, campaign_id), datetime.now(UTC)
-    typed = read_text(request.POST, "typed")
-    checked = preflight.run_preflight(visitor, campaign, now=now)
-    if problems := checked.list_problems():
-        text = _("It was not launched: %(problem)s.") % {"problem": problems[0].title.rstrip(".")}
-        return _refuse_launch(request, visitor, campaign, typed, text)
-    counts, shown = checked.counts, _read_number(request.POST.get("shown", ""))
-    if asks_number(counts) and not is_confirmed(_read_number(typed), shown, counts.number):
-        text = _("That is another number. Type %(number)s to launch.")
-        refusal = text % {"number": formats.count(counts.number)}
-        return _refuse_launch(request, visitor, campaign, typed, refusal)
-    try:
-        run_id = launching.launch_campaign(
-            visitor.workspace.pk,
-            campaign_id,
-            actor=visitor.actor,
-            member_id=visitor.member.pk,
-            now=now,
-            as_of=read_moment(request.POST.get("seen", "")),
-        )
-    except NotFoundError:
-        raise
-    except RefusedError as error:
-        return _refuse_launch(request, visitor, campaign, typed, describe_refusal(error))
-    messages.success(request, _tell_launch(visitor, run_id, now))
-    return redirect("run", visitor.workspace.pk, run_id)
-
-
-def _tell_launch(visitor: Visitor, run_id: UUID, now: datetime) -> str:
-    run = progress.find_progress(visitor.workspace.pk, run_id, now=now)
-    if rows.find_start(run, now) is not None:
-        return _("Scheduled. When it begins stands below; you can pause or cancel it until then.")
-    return _("Launched. Its books are below, live.")
-
-
-def asks_number(counts: RecipientCounts) -> bool:
-    """Whether a launch has to be confirmed by its number; an estimate may be far too low."""
-    return counts.number >= LARGE or not counts.is_exact
-
-
-def is_confirmed(typed: int | None, shown: int | None, number: int) -> bool:
-    """Whether somebody typed the number, or the one that was shown before it grew a little."""
-    if typed is None or typed not in {shown, number}:
-        return False
-    return number * 10 <= typed * 11
-
-
-def _refuse_launch(
-    request: HttpRequest, visitor: Visitor, campaign: CampaignFacts, typed: str, text: str
-) -> HttpResponse:
-    values = {"typed": typed, "launch_error": text}
-    return _show(request, visitor, campaign, values, status=422)
-
-
-def _read_number(text: str) -> int | None:
-    try:
-        return int(typed_numbers.spell_whole(text))
-    except ValidationError:
-        return None

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from postledger.campaigns import drafts, preview, recipients
 from postledger.campaigns.drafts import CampaignFacts
-from postledger.campaigns.preview import Preview
+from postledger.campaigns.preview import ANYBODY, Preview, PreviewRecipient
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.finding_words import describe_refusal
@@ -28,6 +28,7 @@ class Rendered:
 
     preview: Preview | None
     trouble: str = ""
+    reader: PreviewRecipient = ANYBODY
 
 
 @require_safe
@@ -75,17 +76,18 @@ def show_letter(request: HttpRequest, visitor: Visitor, campaign_id: int) -> Htt
 
 def _render(visitor: Visitor, campaign: CampaignFacts, address: str) -> Rendered:
     workspace_id = visitor.workspace.pk
-    reader = preview.ANYBODY
+    reader = ANYBODY
     try:
         if address:
             contact_id = readings.find_contact_id(workspace_id, address)
             reader = preview.find_recipient(workspace_id, contact_id, list_key=campaign.list_key)
         now = datetime.now(UTC)
-        return Rendered(preview.render_preview(workspace_id, campaign, reader, now=now))
+        shown = preview.render_preview(workspace_id, campaign, reader, now=now)
+        return Rendered(shown, reader=reader)
     except NotFoundError:
         raise
     except RefusedError as error:
-        return Rendered(None, describe_refusal(error))
+        return Rendered(None, describe_refusal(error), reader)
 
 
 def _list_readers(visitor: Visitor, campaign: CampaignFacts) -> list[str]:

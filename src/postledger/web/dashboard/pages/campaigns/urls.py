@@ -8,6 +8,7 @@ from postledger.web.dashboard.pages.campaigns import (
     editor_limits,
     editor_pictures,
     editor_preview,
+    launch,
     listing,
     run,
     run_steps,
@@ -64,9 +65,7 @@ PAGES = [
     ),
     page(f"{_EDIT}/delete/", draft_delete.delete, Permission.RUN_CAMPAIGNS, name="campaign_delete"),
     page(f"{_EDIT}/test/", editor_checks.test, Permission.RUN_CAMPAIGNS, name="campaign_test"),
-    page(
-        f"{_EDIT}/launch/", editor_checks.launch, Permission.RUN_CAMPAIGNS, name="campaign_launch"
-    ),
+    page(f"{_EDIT}/launch/", launch.launch, Permission.RUN_CAMPAIGNS, name="campaign_launch"),
     page("campaigns/<number:campaign_id>/", run.show_campaign, Permission.READ, name="campaign"),
     page(f"{_RUN}/", run.show_run, Permission.READ, name="run"),
     page(f"{_RUN}/live/", run.refresh_run, Permission.READ, name="run_live"),

@@ -80,7 +80,10 @@ def show_dns(request: HttpRequest, visitor: Visitor, sender_id: int) -> HttpResp
         return _show(request, visitor, sender, card)
     part = "dns_lines" if "lines" in request.GET else "dns"
     context = {**_describe_dns(visitor, sender, card), "sender": sender}
-    return render_fragment(request, visitor, f"dashboard/senders/{part}.html", context)
+    response = render_fragment(request, visitor, f"dashboard/senders/{part}.html", context)
+    if part == "dns_lines" and card.lines:
+        response.headers["HX-Trigger"] = "looked-up"  # the preflight counts them then
+    return response
 
 
 def _look_up(visitor: Visitor, sender: Sender, *, is_anew: bool) -> DnsCard:

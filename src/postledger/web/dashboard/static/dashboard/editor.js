@@ -107,7 +107,7 @@
 
   // A draft that is half written is not left by a slip.
   let isSubmitting = false;
-  addEventListener("submit", (event) => { isSubmitting = !["picture-form", "test-form"].includes(event.target.id); });
+  addEventListener("submit", (event) => { isSubmitting = !["picture-form", "test-form", "preview-form"].includes(event.target.id); });
   addEventListener("beforeunload", (event) => {
     if (isDirty && !isSubmitting) event.preventDefault();
   });

@@ -1,0 +1,141 @@
+"""Launches a draft: asks first, and names what goes to whom."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from postledger.accounts import working_hours
+from postledger.campaigns import drafts, launching, listing, preview, progress
+from postledger.campaigns.drafts import CampaignFacts
+from postledger.contacts import queries
+from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.mailing.content_source import InlineSource, PageSource
+from postledger.web.dashboard import formats
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.components.finding_words import describe_refusal
+from postledger.web.dashboard.editor import confirming, preflight
+from postledger.web.dashboard.editor.confirming import Answer
+from postledger.web.dashboard.editor.preflight import Preflight
+from postledger.web.dashboard.frame import render_page
+from postledger.web.dashboard.pages.campaigns.editor import read_moment
+from postledger.web.dashboard.pages.campaigns.editor_checks import show_checks
+from postledger.web.dashboard.parameters import read_text
+from postledger.web.dashboard.runs import rows
+from postledger.web.dashboard.senders import hours_words
+
+
+@require_POST
+def launch(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+    """Nobody mails by a slip: a launch is asked about first, and a large one by its number.
+
+    Refused while the preflight has a problem, with the same words.
+    """
+    campaign, now = drafts.find_campaign(visitor.workspace.pk, campaign_id), datetime.now(UTC)
+    checked = preflight.run_preflight(visitor, campaign, now=now)
+    if problems := checked.list_problems():
+        text = _("It was not launched: %(problem)s.") % {"problem": problems[0].title.rstrip(".")}
+        return _refuse(request, visitor, campaign, text)
+    answer = confirming.read_answer(request.POST)
+    if not answer.agrees(checked.counts):
+        return _ask(request, visitor, checked, answer)
+    try:
+        run_id = launching.launch_campaign(
+            visitor.workspace.pk,
+            campaign_id,
+            actor=visitor.actor,
+            member_id=visitor.member.pk,
+            now=now,
+            as_of=read_moment(request.POST.get("seen", "")),
+        )
+    except NotFoundError:
+        raise
+    except RefusedError as error:
+        return _refuse(request, visitor, campaign, describe_refusal(error))
+    messages.success(request, _tell_launch(visitor, run_id, now))
+    return redirect("run", visitor.workspace.pk, run_id)
+
+
+def _tell_launch(visitor: Visitor, run_id: UUID, now: datetime) -> str:
+    run = progress.find_progress(visitor.workspace.pk, run_id, now=now)
+    if rows.find_start(run, now) is not None:
+        return _("Scheduled. When it begins stands below; you can pause or cancel it until then.")
+    return _("Launched. Its books are below, live.")
+
+
+def _refuse(
+    request: HttpRequest, visitor: Visitor, campaign: CampaignFacts, text: str
+) -> HttpResponse:
+    return show_checks(request, visitor, campaign, {"launch_error": text}, status=422)
+
+
+def _ask(
+    request: HttpRequest, visitor: Visitor, checked: Preflight, answer: Answer
+) -> HttpResponse:
+    """The question, with what is wrong with an answer to it."""
+    campaign, number = checked.campaign, checked.counts.number
+    if listing.find_last_run(visitor.workspace.pk, campaign.id) is not None:
+        messages.error(request, _("It was launched meanwhile, so nothing was changed."))
+        return redirect("campaign", visitor.workspace.pk, campaign.id)
+    asks_number = confirming.asks_number(checked.counts)
+    trouble = ""
+    if answer.is_given(checked.counts):
+        text = (
+            _("That is another number. Type %(number)s to launch.")
+            if asks_number
+            else _("The audience has changed: it would go to %(number)s now.")
+        )
+        trouble = text % {"number": formats.count(number)}
+    values = {
+        "title": _("Launch %(name)s?") % {"name": campaign.name},
+        "campaign": campaign,
+        "seen": read_text(request.POST, "seen"),
+        "number": number,
+        "is_exact": checked.counts.is_exact,
+        "asks_number": asks_number,
+        "typed": answer.typed,
+        "trouble": trouble,
+        **_name_parts(visitor, campaign, now=checked.at),
+    }
+    status = 422 if trouble else 200
+    return render_page(request, visitor, "dashboard/launch.html", values, status=status)
+
+
+def _name_parts(visitor: Visitor, campaign: CampaignFacts, *, now: datetime) -> Mapping[str, Any]:
+    """What goes to whom, from whom and when, in words."""
+    workspace_id, timing, window = visitor.workspace.pk, campaign.timing, campaign.delivery_window
+    lists = queries.name_lists(workspace_id, [campaign.list_key or ""])
+    return {
+        "list_name": lists.get(campaign.list_key or "", ""),
+        "has_conditions": bool(campaign.audience),
+        "subject": _find_subject(workspace_id, campaign, now=now),
+        "local_time": f"{timing.local_time:%Y-%m-%d %H:%M}" if timing.local_time else "",
+        "is_past": timing.at is not None and timing.at <= now,
+        "hours": hours_words.describe_hours(
+            working_hours.to_json(window), zone=_("of each reader's own day")
+        )
+        if window
+        else "",
+    }
+
+
+def _find_subject(workspace_id: int, campaign: CampaignFacts, *, now: datetime) -> str:
+    """As it is written, or as its template or article has it; empty if a launch reads it anew."""
+    match campaign.content:
+        case InlineSource(subject=subject):
+            return subject
+        case PageSource():
+            return ""
+        case _:
+            pass
+    try:
+        shown = preview.render_preview(workspace_id, campaign, preview.ANYBODY, now=now).mail
+    except RefusedError:
+        return ""
+    return shown.mail.subject if shown.mail else ""
