@@ -60,7 +60,7 @@ class BulkForm(PageForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if self.is_outdated:
-            text = _("Meanwhile it is another number of people. Look at it, and decide again.")
+            text = _("The number of people has changed meanwhile. Look at it, and decide again.")
             self.add_error(None, text)
         return cleaned
 
@@ -147,8 +147,8 @@ def describe_deed(deed: Deed, number: int) -> tuple[str, list[str], str]:
         case Deed.SUPPRESS:
             heading = ngettext("Suppress %(number)s person?", "Suppress %(number)s people?", number)
             sentences = [
-                _("From then on nothing of it is sent, also what waits already."),
-                _("For all email that includes receipts and password resets."),
+                _("From then on nothing is sent to this address, not even what waits already."),
+                _("“All email” includes receipts and password resets."),
             ]
             return heading % shown, sentences, _("Suppress")
 

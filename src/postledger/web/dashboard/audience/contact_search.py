@@ -150,7 +150,7 @@ def _refuse_passing(search: ContactSearch) -> None:
     """Refuses what only a search can look for."""
     if search.words:
         raise WrongSearchError(
-            _("A segment keeps conditions, and no words of a search. Take the words away first.")
+            _("A segment keeps conditions, not words. Remove the words from the search first.")
         )
     if search.state in {Standing.SUPPRESSED, Standing.UNCONFIRMED}:
         raise WrongSearchError(

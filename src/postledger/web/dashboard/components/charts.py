@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from postledger.web.dashboard import formats
 
@@ -89,7 +90,8 @@ def _label(moments: Sequence[datetime]) -> list[str]:
     """The moments in order, as short as they can be told apart; the last names the zone."""
     span = moments[-1] - moments[0]
     if span > timedelta(days=1):
-        return [date_format(moment, "j M") for moment in moments]
+        form = pgettext("format of a day in a chart", "j M")
+        return [date_format(moment, form) for moment in moments]
     form = "%H:%M" if span > timedelta(minutes=3) else "%H:%M:%S"
     labels = [f"{moment:{form}}" for moment in moments]
     return [*labels[:-1], f"{labels[-1]} {formats.zone_name(moments[-1])}"]

@@ -44,15 +44,15 @@ class VariablesForm(PageForm):
     optional = forms.CharField(
         label=gettext_lazy("Optional variables"),
         required=False,
-        help_text=gettext_lazy("They may be missing: the text says what then."),
+        help_text=gettext_lazy("They may be missing; the text says what stands there then."),
     )
     fallback_locale = forms.CharField(
         label=gettext_lazy("Language for everybody else"),
         required=False,
         max_length=locales.LONGEST,
         help_text=gettext_lazy(
-            "Empty: a template in one language is for everybody; of several languages, none is,"
-            " and who reads another one gets no mail."
+            "Empty: a template in one language is for everybody; of several, each is for its own"
+            " readers, and other people get no email."
         ),
     )
 

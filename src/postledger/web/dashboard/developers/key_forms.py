@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from django import forms
 from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from postledger.accounts import constraints, queries
 from postledger.accounts.keys import Scope
@@ -49,7 +49,7 @@ class NewKeyForm(PageForm):
     """Offers the scopes that the visitor may pass on."""
 
     name = forms.CharField(
-        label=gettext_lazy("Name"),
+        label=pgettext_lazy("of a thing", "Name"),
         max_length=constraints.LONGEST_NAME,
         help_text=gettext_lazy("The program that will use it."),
         widget=forms.TextInput({"autocomplete": "off"}),
@@ -70,7 +70,9 @@ class NewKeyForm(PageForm):
     member = forms.ChoiceField(
         label=gettext_lazy("Its campaigns count for"),
         required=False,
-        help_text=gettext_lazy("Whose limit of emails a day counts the campaigns it launches."),
+        help_text=gettext_lazy(
+            "The member whose daily limit counts the campaigns that this key launches."
+        ),
     )
 
     def __init__(self, visitor: Visitor, values: Mapping[str, object] | None = None) -> None:

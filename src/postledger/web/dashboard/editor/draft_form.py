@@ -8,7 +8,7 @@ from django import forms
 from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from postledger.accounts import constraints, working_hours
 from postledger.accounts.working_hours import WEEKDAYS, Hours
@@ -88,7 +88,9 @@ class Part:
 class DraftForm(PageForm):
     """Everything of a draft; no field but the name is required, because drafts are unfinished."""
 
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=constraints.LONGEST_NAME)
+    name = forms.CharField(
+        label=pgettext_lazy("of a thing", "Name"), max_length=constraints.LONGEST_NAME
+    )
     list_key = forms.ChoiceField(label=gettext_lazy("List"), required=False)
     match = forms.ChoiceField(
         choices=[
@@ -100,7 +102,7 @@ class DraftForm(PageForm):
     filter_json = forms.CharField(
         label=gettext_lazy("Filter as JSON"),
         required=False,
-        help_text=gettext_lazy("It has more than the builder can show. {} is everybody."),
+        help_text=gettext_lazy("It says more than the builder can show. {} means everybody."),
         widget=forms.Textarea({"rows": 6, "class": "area", "spellcheck": "false"}),
     )
     segment = forms.ChoiceField(

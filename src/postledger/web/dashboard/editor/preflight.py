@@ -335,7 +335,7 @@ def _check_footer(visitor: Visitor) -> Iterator[Check]:
         yield Check(PROBLEM, _("One-click unsubscribe is not possible"), translate(error))
         return
     if not organisation.unsubscribe_page.startswith("https://"):
-        text = _("Mail programs follow one-click links by https:// alone.")
+        text = _("Mail programs follow one-click links only if they begin with https://.")
         yield Check(WARNING, _("The unsubscribe page has no https:// address"), text)
         return
     yield Check(

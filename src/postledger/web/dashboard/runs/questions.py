@@ -85,7 +85,7 @@ def _ask_to_cancel(run: Progress, name: str) -> _Text:
                 "What has been accepted stays accepted, and what is with the provider at this"
                 " moment may still go."
             ),
-            _("You cannot take this back; to stop for a while, pause it instead."),
+            _("This cannot be undone; to stop for a while, pause it instead."),
         ],
         ngettext("Cancel %(number)s email", "Cancel %(number)s emails", waiting) % number,
     )

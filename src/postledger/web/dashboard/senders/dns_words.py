@@ -18,7 +18,7 @@ _LEVELS: Final = {Level.OK: "", Level.WARNING: "warning", Level.PROBLEM: "proble
 
 _TITLES: Final[Mapping[Code, object]] = {
     Code.SPF_RIGHT: gettext_lazy("SPF lets %(provider)s send"),
-    Code.SPF_OF_PROVIDER: gettext_lazy("SPF is answered for by %(provider)s"),
+    Code.SPF_OF_PROVIDER: gettext_lazy("%(provider)s takes care of SPF"),
     Code.SPF_MISSING: gettext_lazy("There is no SPF record at %(name)s"),
     Code.SPF_SEVERAL: gettext_lazy("There are several SPF records, and only one may be there"),
     Code.SPF_BROKEN: gettext_lazy("SPF is broken: nobody understands “%(detail)s”"),

@@ -84,7 +84,7 @@ def _list_gauges(
     yield Gauge(
         _("A second, in the last full minute"),
         str(number_format(round(per_second, 1), 1)),
-        "" if limits.lowest_rate is None else f"{limits.lowest_rate:g}",
+        "" if limits.lowest_rate is None else str(number_format(f"{limits.lowest_rate:g}")),
         _find_share(per_second, limits.lowest_rate),
         _describe_pace(limits),
         _link(usage, id_, usage.starts["minute"], usage.minute_end),

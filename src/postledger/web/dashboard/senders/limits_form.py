@@ -86,7 +86,7 @@ class LimitsForm(SharedForm):
             self.add_error("zone", text)
         if spans and not self.errors:
             if not values["days"]:
-                self.add_error("days", _("Choose a day at least, or leave the hours empty."))
+                self.add_error("days", _("Choose at least one day, or leave the hours empty."))
                 return super().clean()
             try:
                 self.hours = working_hours.parse_hours(

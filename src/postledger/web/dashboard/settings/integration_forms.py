@@ -53,13 +53,13 @@ class NotionForm(IntegrationForm):
         label=gettext_lazy("Database of mailouts"),
         max_length=_LONGEST,
         required=False,
-        help_text=gettext_lazy("Its id. If it is given, only pages of it are mailed."),
+        help_text=gettext_lazy("Its id. With it, only pages of this database are mailed."),
     )
     errors_database = forms.CharField(
         label=gettext_lazy("Database of errors"),
         max_length=_LONGEST,
         required=False,
-        help_text=gettext_lazy("Its id. It receives what is wrong with a mailout."),
+        help_text=gettext_lazy("Its id. What is wrong with a mailout is written there."),
     )
 
     @override

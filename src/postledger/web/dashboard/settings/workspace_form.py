@@ -9,7 +9,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from postledger.accounts import constraints, queries, workspaces
 from postledger.accounts.constraints import InvalidNameError
@@ -37,14 +37,14 @@ class WorkspaceForm(SharedForm):
     }
 
     name = forms.CharField(
-        label=gettext_lazy("Name"),
+        label=pgettext_lazy("of a thing", "Name"),
         max_length=constraints.LONGEST_NAME,
         widget=forms.TextInput({"autocomplete": "off"}),
     )
     time_zone = forms.ChoiceField(
         label=gettext_lazy("Time zone"),
         help_text=gettext_lazy(
-            "Of these pages, of daily limits, and of contacts and working hours without one."
+            "For these pages, for daily limits, and for contacts and working hours that have none."
         ),
     )
     unsubscribe_base_url = forms.CharField(

@@ -42,7 +42,7 @@ class ScopeForm(PageForm):
 
 
 class SuppressForm(ScopeForm):
-    scope = forms.ChoiceField(label=gettext_lazy("What they get no more"), required=False)
+    scope = forms.ChoiceField(label=gettext_lazy("What they no longer get"), required=False)
     reason = ReasonField(required=False)
 
 
@@ -95,8 +95,8 @@ def suppress(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRes
     question = Question(
         heading=_("Suppress %(address)s?") % {"address": contact.address},
         sentences=[
-            _("From then on nothing of it is sent, also what waits already."),
-            _("For all email that includes receipts and password resets."),
+            _("From then on nothing is sent to this address, not even what waits already."),
+            _("“All email” includes receipts and password resets."),
         ],
         go=_("Suppress"),
         stay=_("Leave it"),
@@ -132,7 +132,10 @@ def restore(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpResp
                 "A bounce, a complaint or a suppression by hand is lifted first. If they had"
                 " unsubscribed too, that stays, and restoring again lifts it."
             ),
-            _("Restore only who wants your email: their wish is law, and spam reports cost you."),
+            _(
+                "Restore only people who want your email: the law protects their wish, and spam"
+                " reports cost you reputation."
+            ),
         ],
         go=_("Restore"),
         stay=_("Leave it"),

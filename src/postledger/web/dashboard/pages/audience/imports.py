@@ -260,7 +260,7 @@ def abandon(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespo
     question = Question(
         heading=_("Cancel the import of %(file)s?") % {"file": shown.file_name},
         sentences=[
-            _("The file is deleted here. Rows that are imported already stay, and are counted.")
+            _("The file is deleted here. Rows that were already imported stay, and are counted.")
         ],
         go=_("Cancel the import"),
         stay=_("Go on"),

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from postledger.accounts import constraints
@@ -39,7 +39,9 @@ _DAYS = 90
 
 
 class ListForm(PageForm):
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=constraints.LONGEST_NAME)
+    name = forms.CharField(
+        label=pgettext_lazy("of a thing", "Name"), max_length=constraints.LONGEST_NAME
+    )
     is_public = forms.BooleanField(
         label=gettext_lazy("People may find it and subscribe"),
         required=False,

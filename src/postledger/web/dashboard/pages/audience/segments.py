@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import pgettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from postledger.accounts import constraints
@@ -35,7 +35,9 @@ _LEAST = timedelta(milliseconds=1)
 
 
 class NameForm(PageForm):
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=constraints.LONGEST_NAME)
+    name = forms.CharField(
+        label=pgettext_lazy("of a thing", "Name"), max_length=constraints.LONGEST_NAME
+    )
 
 
 @require_safe

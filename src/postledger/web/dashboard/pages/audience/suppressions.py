@@ -38,7 +38,7 @@ _HASH_DIGITS = 32
 
 class AddForm(PageForm):
     address = AddressField(label=gettext_lazy("Email address"))
-    scope = forms.ChoiceField(label=gettext_lazy("What they get no more"), required=False)
+    scope = forms.ChoiceField(label=gettext_lazy("What they no longer get"), required=False)
     reason = ReasonField(required=False)
 
     def __init__(self, workspace_id: int, *args: Any, **kwargs: Any) -> None:
@@ -103,7 +103,10 @@ def lift(request: HttpRequest, visitor: Visitor, suppression_id: int) -> HttpRes
         heading=_("Let email reach %(address)s again?") % {"address": kept.address},
         sentences=[
             words.describe_suppression(kept),
-            _("Restore only who wants your email: their wish is law, and spam reports cost you."),
+            _(
+                "Restore only people who want your email: the law protects their wish, and spam"
+                " reports cost you reputation."
+            ),
         ],
         go=_("Restore"),
         stay=_("Leave it"),

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from postledger.accounts import constraints
@@ -38,7 +38,7 @@ from postledger.web.shared.sentences import translate
 
 class NewCampaignForm(PageForm):
     name = forms.CharField(
-        label=gettext_lazy("Name"),
+        label=pgettext_lazy("of a thing", "Name"),
         max_length=constraints.LONGEST_NAME,
         help_text=gettext_lazy("For you and your colleagues; readers see the subject."),
         widget=forms.TextInput({"autocomplete": "off"}),

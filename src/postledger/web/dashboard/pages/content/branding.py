@@ -57,7 +57,7 @@ class BrandingForm(SharedForm):
         label=gettext_lazy("Address of the logo"),
         required=False,
         max_length=brandings.LONGEST_URL,
-        help_text=gettext_lazy("Of one that is on the web already. Empty: no logo."),
+        help_text=gettext_lazy("For a logo that is on the web already. Empty: no logo."),
     )
     accent = forms.CharField(
         label=gettext_lazy("Colour of links"),

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from postledger.accounts import constraints
@@ -27,7 +27,7 @@ from postledger.web.dashboard.frame import render_page
 
 class NewTemplateForm(PageForm):
     name = forms.CharField(
-        label=gettext_lazy("Name"),
+        label=pgettext_lazy("of a thing", "Name"),
         max_length=constraints.LONGEST_NAME,
         help_text=gettext_lazy("For you and your colleagues; readers see the subject."),
         widget=forms.TextInput({"autocomplete": "off"}),

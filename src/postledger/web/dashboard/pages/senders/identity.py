@@ -49,7 +49,8 @@ class IdentityForm(SharedForm):
         empty_value=None,
         required=False,
         help_text=gettext_lazy(
-            "What its emails go through. Another one ends what the former provider held."
+            "Its emails go through this account. Another account ends the holds of the former"
+            " provider."
         ),
     )
 

@@ -66,7 +66,7 @@ class MemberForm(SharedForm):
         min_value=1,
         max_value=_LARGEST_LIMIT,
         required=False,
-        help_text=gettext_lazy("Of all campaigns they launch. Empty: no limit."),
+        help_text=gettext_lazy("For all campaigns that they launch. Empty: no limit."),
     )
 
 
