@@ -156,7 +156,7 @@ OF_PAGES = {
     *("already_joined", "first_run_code", "first_run_over", "no_letter_sender"),
     *("reader_unknown", "wrong_search"),
     *("segment_exists", "too_many_segments", "too_many_contacts"),
-    *("invalid_picture", "invalid_logo", "invalid_accent"),
+    *("invalid_picture", "invalid_logo", "invalid_accent", "newer_version"),
 }
 # Answered to SNS: docs/reference/feedback.md has them.
 OF_HOOKS = {"invalid_envelope", "raw_delivery", "signature_invalid", "topic_unknown", "not_now"}
