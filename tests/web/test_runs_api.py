@@ -50,7 +50,7 @@ def test_a_campaign_is_made_previewed_tested_launched_steered_and_closed(alice: 
     tested = alice.post(f"/v1/campaigns/{id_}/test", {"addresses": ["a@example.com"]})
     run_id = newsroom.launched(alice, id_)
 
-    assert (shown["subject"], shown["findings"]) == ("News for Alice", [])
+    assert (shown["subject"], shown["findings"]) == ("News for [name]", [])
     assert tested.status == 202
     sending = alice.get(f"/v1/runs/{run_id}").body
     assert (sending["state"], sending["books"]["planned"]) == ("sending", 3)

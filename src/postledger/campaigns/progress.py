@@ -193,7 +193,10 @@ def read_runs(runs: Sequence[Run], *, now: datetime) -> list[ReadRun]:
 
 def find_start(run: Run) -> datetime | None:
     """When the first of its recipients are due, as the launch fixed it; None: at once."""
-    moments = [send_times.wave_from_json(wave).due_at for wave in run.waves]
+    try:
+        moments = [send_times.wave_from_json(wave).due_at for wave in run.waves]
+    except ValueError:  # planning says so, in the run's trouble
+        return None
     scheduled = [moment for moment in moments if moment is not None]
     return min(scheduled) if scheduled and len(scheduled) == len(moments) else None
 

@@ -197,7 +197,7 @@ def test_what_is_wrong_stays_as_it_was_typed_and_the_rest_is_saved(
     campaign = Campaign.objects.get(pk=draft)
     assert answer.status_code == 422
     assert 'value="many"' in text
-    assert "Write a number here." in text
+    assert "Write a number, such as 5, 0.5 or 0,5." in text
     assert 'value="tomorrow"' in text
     assert "Write a day and a time" in text
     assert campaign.content["subject"] == "A better subject"
@@ -295,7 +295,7 @@ def test_a_draft_is_checked_again_when_all_of_it_is_saved_and_it_changed(
     [checked] = re.findall(r'name="checked" form="draft" value="([^"]*)"', part)
     again = autosave(anna, draft, checked=checked)
 
-    assert "Write a number here." in read_text(partly)
+    assert "Write a number, such as 5, 0.5 or 0,5." in read_text(partly)
     assert '<li data-field="id_match">' in read_text(partly)
     assert "HX-Trigger" not in partly.headers
     assert wholly.headers["HX-Trigger"] == "saved"
@@ -322,7 +322,7 @@ def test_without_scripts_a_draft_with_unsaved_parts_leads_to_no_launch(
     [
         *(("match", "none"), ("filter_json", "\0"), ("subject", "\0"), ("body", "\0")),
         *(("text", "\0"), ("page", "a" * 501), ("at", "\0"), ("local_at", "\0")),
-        *(("opens", "\0"), ("closes", "\0"), ("value", ["\uff15"]), ("value", ["\0"])),
+        *(("opens", "\0"), ("closes", "\0"), ("value", ["\0"])),
     ],
     ids=lambda one: ascii(one)[:16],
 )

@@ -271,6 +271,12 @@ def test_a_wrong_password_stands_beside_the_password_and_is_not_repeated(alice: 
 NO_HOST = "This is not the name or the address of a host: write it as smtp.example.com."
 
 
+WHOLE = (
+    "Write a whole number, such as 12000. A space, a dot or a comma may only separate groups of"
+    " three digits."
+)
+
+
 @pytest.mark.parametrize(
     ("fields", "field", "words"),
     [
@@ -283,7 +289,7 @@ NO_HOST = "This is not the name or the address of a host: write it as smtp.examp
             "port",
             "Write a number of at most 65535.",
         ),
-        ({"kind": "smtp", "host": "127.0.0.1", "port": "x"}, "port", "Write a whole number."),
+        ({"kind": "smtp", "host": "127.0.0.1", "port": "x"}, "port", WHOLE),
         ({"kind": "ses"}, "region", "Fill this in."),
         (
             {"kind": "ses", "region": "Ireland"},

@@ -74,7 +74,7 @@ def test_an_incomplete_footer_names_the_settings_and_no_command(
 
     answer = olga.post(f"campaigns/{draft}/edit/test/", to="ann@example.com")
 
-    assert "страницу отписки в настройках" in answer.content.decode()
+    assert "страницу отписки — владелец в настройках" in answer.content.decode()
     assert "postledger workspace footer" not in answer.content.decode()
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.db import connections
 from django.test import Client as Browser
 
 from postledger.accounts.people.roles import Role
@@ -129,7 +130,10 @@ def test_who_may_not_upload_is_refused_as_for_a_small_file(alice: Caller) -> Non
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_announced", [True, False])
-def test_the_front_brings_the_sentence_to_a_browser(anna: Person, *, is_announced: bool) -> None:
+def test_the_front_brings_the_sentence_to_a_browser(
+    anna: Person, monkeypatch: pytest.MonkeyPatch, *, is_announced: bool
+) -> None:
+    monkeypatch.setitem(connections.settings["default"], "CONN_MAX_AGE", 0)  # as with a pool
     size = 15 * bodies.MIB
     framing = ("content-length", str(size)) if is_announced else ("transfer-encoding", "chunked")
     session = anna.client.cookies["postledger_session"].value

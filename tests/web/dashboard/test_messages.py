@@ -145,7 +145,8 @@ def test_an_address_is_found_as_people_write_its_domain(olivia: Person) -> None:
     stored = "Bob@xn--mnchen-3ya.example"
     ledger.enqueue(cast.stream(), [NewDelivery(stored, dedupe_key=stored.lower())])
 
-    assert list_addresses(show(olivia, f"?q={quote('bob@München.example')}")) == [stored]
+    shown = show(olivia, f"?q={quote('bob@München.example')}")
+    assert list_addresses(shown) == ["Bob@münchen.example"]
 
 
 def test_mail_of_another_workspace_is_not_found(olivia: Person) -> None:

@@ -104,6 +104,7 @@ def save(request: HttpRequest, visitor: Visitor) -> HttpResponse:
 @require_POST
 def refuse_large(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     form = BrandingForm(_list_stored(visitor))
+    form.cleaned_data = {}  # nothing arrived
     form.add_error("logo", translate(pictures.refuse_large()))
     form.add_error(None, _("Nothing was saved. Go back: the form still holds what you typed."))
     return _show(request, visitor, form, status=413)
