@@ -73,7 +73,7 @@ def test_a_slice_is_written_listed_changed_and_deleted(anna: Person, may: str) -
     assert f"/content/articles/may/slices/{piece.id}/" in shown
     assert "from <time" in shown
     assert (changed.scope_ocd_id, changed.published_from) == (OHIO, None)
-    assert "It does not come back" in anna.read(f"{may}slices/{piece.id}/delete/")
+    assert "It cannot be brought back" in anna.read(f"{may}slices/{piece.id}/delete/")
     anna.post(f"{may}slices/{piece.id}/delete/")
     assert "No slice yet" in anna.read(may)
 

@@ -249,7 +249,7 @@ def test_words_are_no_part_of_a_segment_and_a_name_is_taken_once(olivia: Person)
     refused = olivia.client.post(
         olivia.url("segments/new/"), {"name": "X", "q": "mira", "state": "active"}, follow=True
     )
-    assert "Take the words away first." in refused.content.decode()
+    assert "Remove the words from the search first." in refused.content.decode()
     olivia.post("segments/new/", name="X", state="active")
     again = olivia.client.post(
         olivia.url("segments/new/"), {"name": "X", "state": "active"}, follow=True

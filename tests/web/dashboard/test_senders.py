@@ -317,7 +317,7 @@ def test_hours_without_a_day_are_asked_about() -> None:
     answer = sign_in(sender.workspace_id).post(f"senders/{sender.pk}/limits/", spans="09:00-18:00")
 
     assert answer.status_code == 422
-    assert "Choose a day at least" in answer.content.decode()
+    assert "Choose at least one day" in answer.content.decode()
 
 
 def test_the_feedback_test_mails_the_simulator_and_shows_what_came_back() -> None:
