@@ -357,5 +357,5 @@ def _split_waves(campaign: Campaign, launch: Launch) -> list[dict[str, Any]]:
     if launch.root_id is None:  # the remaining get theirs at once if the time is past
         send_times.check(send_time, now=launch.now)
     window = None if launch.is_test else campaign.delivery_window
-    found = waves.split_waves(campaign.workspace_id, send_time, window, now=launch.now)
-    return [send_times.wave_to_json(wave) for wave in found]
+    run_waves = waves.split_waves(campaign.workspace_id, send_time, window, now=launch.now)
+    return [send_times.wave_to_json(wave) for wave in run_waves]

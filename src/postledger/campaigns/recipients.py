@@ -126,10 +126,10 @@ def _find_due_times(
         return {}
     hours = campaign.delivery_window
     window = None if hours is None else working_hours.to_json(hours)
-    found = waves.split_waves(workspace_id, campaign.timing, window, now=now)
+    run_waves = waves.split_waves(workspace_id, campaign.timing, window, now=now)
     return {
         zone: wave.due_at or now
-        for wave in found
+        for wave in run_waves
         if not wave.is_last_look
         for zone in wave.zones or ()
     }
