@@ -48,7 +48,7 @@ BREAKS = [
     ("notifications", "notifications.events.broken", "postledger.notifications.fan_out.planner"),
     ("notifications", "notifications.fan_out.broken", "postledger.notifications.jobs.intake"),
     ("notifications", "notifications.unheard_of", ""),
-    ("wing", "campaigns.launching", "postledger.campaigns.notion.mailouts"),
+    ("wing", "campaigns.launches.launching", "postledger.campaigns.notion.mailouts"),
     ("wing", "campaigns.broken", "postledger.campaigns.notion"),
     ("circles", "content.rendering.letter", "postledger.content.letters"),
     ("circles", "dispatch.rounds.gates", "postledger.dispatch.stream_worker"),

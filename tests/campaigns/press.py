@@ -12,9 +12,11 @@ from pytest_django import Settings
 from postledger.accounts import provider_accounts, senders, workspaces
 from postledger.accounts.queries import Organisation
 from postledger.accounts.working_hours import Hours
-from postledger.campaigns import drafts, launching, planning
-from postledger.campaigns.drafts import Draft
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.drafts.drafts import Draft
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
+from postledger.campaigns.planning import planning
 from postledger.content.rendering.source import Format
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import StreamKind

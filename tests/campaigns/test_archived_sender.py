@@ -9,7 +9,7 @@ from pytest_django import Settings
 from postledger.accounts import senders
 from postledger.accounts.models import Sender
 from postledger.accounts.queries import SenderArchivedError
-from postledger.campaigns import launching
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from tests.campaigns import press
 from tests.cli.command_line import run

@@ -6,13 +6,13 @@ import pytest
 from pytest_django import Settings
 
 from postledger.accounts.models import AuditEntry
-from postledger.campaigns import drafts, launching, listing, live_run, run_streams
-from postledger.campaigns.launching import (
-    AlreadyLaunchedError,
-    CampaignChangedError,
-    CampaignUnknownError,
-)
+from postledger.campaigns import listing
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.launches import launching
+from postledger.campaigns.launches.launching import AlreadyLaunchedError, CampaignChangedError
 from postledger.campaigns.models import Campaign, Run
+from postledger.campaigns.runs import live_run, run_lookup
+from postledger.campaigns.runs.run_lookup import CampaignUnknownError
 from postledger.contacts.models import Contact
 from postledger.deliveries import queries
 from postledger.privacy import erasure
@@ -88,7 +88,7 @@ def test_the_mail_of_its_tests_stays_in_the_books_and_is_still_erased(settings: 
         actor="alice",
         now=press.NOW,
     )
-    [stream_id] = run_streams.list_streams(acme, campaign_id)
+    [stream_id] = run_lookup.list_streams(acme, campaign_id)
 
     delete(acme, campaign_id)
 

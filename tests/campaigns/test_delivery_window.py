@@ -8,7 +8,7 @@ from django.db import connection
 from pytest_django import Settings
 
 from postledger.accounts import working_hours
-from postledger.campaigns import launching
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Campaign, Run
 from postledger.contacts.details import Details
 from postledger.deliveries import queries

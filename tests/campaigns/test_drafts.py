@@ -6,9 +6,10 @@ import pytest
 from pytest_django import Settings
 
 from postledger.accounts.models import AuditEntry
-from postledger.campaigns import drafts, launching
-from postledger.campaigns.drafts import Draft
-from postledger.campaigns.launching import AlreadyLaunchedError, CampaignChangedError
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.drafts.drafts import Draft
+from postledger.campaigns.launches import launching
+from postledger.campaigns.launches.launching import AlreadyLaunchedError, CampaignChangedError
 from postledger.campaigns.models import Campaign, Run
 from tests.campaigns import press
 from tests.races import collide

@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from postledger.campaigns import run_control
 from postledger.campaigns.models import Run
+from postledger.campaigns.runs import run_control
 from postledger.deliveries import entries
 from tests import cast
 from tests.campaigns import press

@@ -7,9 +7,10 @@ import pytest
 from django.db import OperationalError, connection
 from pytest_django import Settings
 
-from postledger.campaigns import exclusions, launching, planning
-from postledger.campaigns.launching import CampaignUnknownError
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import ExcludedContact, Run
+from postledger.campaigns.planning import exclusions, planning
+from postledger.campaigns.runs.run_lookup import CampaignUnknownError
 from postledger.contacts.actions import contacts
 from postledger.deliveries import entries, partitions
 from postledger.lib import ids

@@ -10,8 +10,10 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from postledger.campaigns import launching, planning, run_control
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
+from postledger.campaigns.planning import planning
+from postledger.campaigns.runs import run_control
 from postledger.contacts.details import Details
 from postledger.content import templates
 from postledger.content.rendering.source import Format, Source

@@ -20,9 +20,11 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
-from postledger.campaigns import drafts, launching, progress, run_control
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
-from postledger.campaigns.progress import Progress
+from postledger.campaigns.runs import progress, run_control
+from postledger.campaigns.runs.progress import Progress
 from postledger.campaigns.states import RunState
 from postledger.deliveries import audit
 from postledger.deliveries.states import State

@@ -8,8 +8,9 @@ from uuid import UUID
 import pytest
 from pytest_django import Settings
 
-from postledger.campaigns import launching, planning
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
+from postledger.campaigns.planning import planning
 from postledger.deliveries import audit
 from tests.campaigns import press
 from tests.journeys import stage
@@ -23,7 +24,7 @@ PLAN = f"""
 import django; django.setup()
 import sys
 from uuid import UUID
-from postledger.campaigns import planning
+from postledger.campaigns.planning import planning
 from postledger.campaigns.models import Run
 run_id = UUID(sys.argv[1])
 # The database may need a moment to notice that the planner before was killed.

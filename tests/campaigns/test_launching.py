@@ -9,9 +9,10 @@ from pytest_django import Settings
 
 from postledger.accounts import workspaces
 from postledger.accounts.queries import Organisation
-from postledger.campaigns import drafts, launching
-from postledger.campaigns.drafts import Draft
-from postledger.campaigns.launching import AlreadyLaunchedError, BatchTakenError
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.drafts.drafts import Draft
+from postledger.campaigns.launches import launching
+from postledger.campaigns.launches.launching import AlreadyLaunchedError, BatchTakenError
 from postledger.campaigns.models import Run
 from postledger.contacts.details import Details
 from postledger.content import articles, templates

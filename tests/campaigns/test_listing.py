@@ -6,10 +6,11 @@ from uuid import uuid4
 import pytest
 from pytest_django import Settings
 
-from postledger.campaigns import listing, live_run, run_control, run_streams
-from postledger.campaigns.launching import CampaignUnknownError
+from postledger.campaigns import listing
 from postledger.campaigns.listing import CampaignGroup, CampaignRow
 from postledger.campaigns.models import Run
+from postledger.campaigns.runs import live_run, run_control, run_lookup
+from postledger.campaigns.runs.run_lookup import CampaignUnknownError
 from postledger.campaigns.states import RunState
 from postledger.deliveries import entries, ledger
 from postledger.deliveries.states import State
@@ -195,8 +196,8 @@ def test_another_workspace_sees_no_run_and_no_campaign(acme: int, settings: Sett
 
     assert rows(globex) == []
     assert sum(listing.read_page(globex, now=now()).counts.values()) == 0
-    assert run_streams.find_run_ids(globex, [run.stream_id]) == {}
-    assert run_streams.find_run_ids(acme, [run.stream_id]) == {run.stream_id: run.pk}
+    assert run_lookup.find_run_ids(globex, [run.stream_id]) == {}
+    assert run_lookup.find_run_ids(acme, [run.stream_id]) == {run.stream_id: run.pk}
     for id_ in (run.pk, uuid4()):
         with pytest.raises(CampaignUnknownError):
             live_run.read_live_run(globex, id_, now=now())

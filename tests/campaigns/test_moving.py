@@ -5,8 +5,10 @@ from collections.abc import Callable
 import pytest
 from pytest_django import Settings
 
-from postledger.campaigns import launching, planning, run_control
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
+from postledger.campaigns.planning import planning
+from postledger.campaigns.runs import run_control
 from postledger.contacts.actions import contacts
 from postledger.contacts.details import Changes
 from postledger.contacts.models import Contact

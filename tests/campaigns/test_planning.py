@@ -8,8 +8,9 @@ from django.db.models.functions import Now
 from pytest_django import Settings
 
 from postledger.accounts import workspaces
-from postledger.campaigns import launching, planning
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
+from postledger.campaigns.planning import planning
 from postledger.contacts import states
 from postledger.contacts.actions import subscriptions, suppression
 from postledger.contacts.details import Details

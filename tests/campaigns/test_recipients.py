@@ -11,7 +11,7 @@ from django.db import connection
 from pytest_django import Settings
 
 from postledger.accounts import working_hours
-from postledger.campaigns import drafts, forecasts, preview, recipients
+from postledger.campaigns.drafts import drafts, forecasts, preview, recipients
 from postledger.contacts import lists, states
 from postledger.contacts.actions import suppression
 from postledger.content import articles, templates

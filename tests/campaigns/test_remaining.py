@@ -7,8 +7,10 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from postledger.campaigns import launching, planning, run_control
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
+from postledger.campaigns.planning import planning
+from postledger.campaigns.runs import run_control
 from postledger.contacts.actions import subscriptions
 from postledger.deliveries import ledger, partitions
 from postledger.deliveries.states import State

@@ -8,9 +8,9 @@ from uuid import uuid4
 import pytest
 from pytest_django import Settings
 
-from postledger.campaigns import report, run_control
-from postledger.campaigns.launching import CampaignUnknownError
 from postledger.campaigns.models import Run
+from postledger.campaigns.runs import report, run_control
+from postledger.campaigns.runs.run_lookup import CampaignUnknownError
 from postledger.deliveries import entries, ledger, reporting
 from postledger.deliveries.states import State
 from tests import cast, epochs

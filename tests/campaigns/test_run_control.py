@@ -5,17 +5,13 @@ from uuid import UUID
 import pytest
 from pytest_django import Settings
 
-from postledger.campaigns import (
-    drafts,
-    launching,
-    planning,
-    previous_runs,
-    progress,
-    run_control,
-)
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.launches import launching, previous_runs
 from postledger.campaigns.models import Run
-from postledger.campaigns.progress import Progress
-from postledger.campaigns.run_control import RunBusyError, RunOverError
+from postledger.campaigns.planning import planning
+from postledger.campaigns.runs import progress, run_control, run_lookup
+from postledger.campaigns.runs.progress import Progress
+from postledger.campaigns.runs.run_control import RunBusyError, RunOverError
 from postledger.campaigns.states import RunState
 from postledger.deliveries import entries, ledger, partitions
 from postledger.deliveries.entries import SeenDelivery
@@ -314,9 +310,9 @@ def test_another_workspace_sees_and_steers_nothing(acme: int, settings: Settings
         run_control.cancel_run,
         run_control.retry_failed,
     ):
-        with pytest.raises(launching.CampaignUnknownError):
+        with pytest.raises(run_lookup.CampaignUnknownError):
             verb(globex, run.pk, actor="mallory")
-    with pytest.raises(launching.CampaignUnknownError):
+    with pytest.raises(run_lookup.CampaignUnknownError):
         launching.launch_remaining(globex, run.pk, actor="mallory", now=press.NOW)
-    with pytest.raises(launching.CampaignUnknownError):
+    with pytest.raises(run_lookup.CampaignUnknownError):
         progress.find_progress(globex, run.pk, now=press.NOW)

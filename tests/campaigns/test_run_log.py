@@ -7,8 +7,10 @@ from django.db import transaction
 from pytest_django import Settings
 from structlog.testing import capture_logs
 
-from postledger.campaigns import launching, planning, run_control
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
+from postledger.campaigns.planning import planning
+from postledger.campaigns.runs import run_control
 from postledger.deliveries import entries, ledger
 from tests import cast
 from tests.campaigns import press

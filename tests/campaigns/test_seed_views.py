@@ -7,8 +7,9 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from postledger.campaigns import drafts, launching
-from postledger.campaigns.drafts import Draft
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.drafts.drafts import Draft
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.content import articles
 from postledger.content.rendering.source import Format

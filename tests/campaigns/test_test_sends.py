@@ -4,9 +4,9 @@ import pytest
 from pytest_django import Settings
 
 from postledger.accounts.models import Workspace
-from postledger.campaigns import launching, test_sends
+from postledger.campaigns.launches import launching, test_sends
+from postledger.campaigns.launches.test_sends import NoTestAddressError, NoTestLetterError
 from postledger.campaigns.models import Run
-from postledger.campaigns.test_sends import NoTestAddressError, NoTestLetterError
 from postledger.contacts.details import Details
 from postledger.contacts.models import Subscription
 from postledger.content import articles, templates

@@ -10,8 +10,9 @@ import pytest
 from django.db import OperationalError, connection
 from pytest_django import Settings
 
-from postledger.campaigns import launching, planning
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
+from postledger.campaigns.planning import planning
 from postledger.contacts.details import Details
 from postledger.content import articles
 from postledger.content.slices import SliceFields

@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from postledger.accounts.models import ProviderAccount, Sender
-from postledger.campaigns import launching
+from postledger.campaigns.launches import launching
 from postledger.deliveries import entries, ledger
 from postledger.deliveries.entries import Block
 from postledger.deliveries.reasons import Reason

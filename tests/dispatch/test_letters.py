@@ -14,7 +14,7 @@ from pytest_django import Settings
 
 from postledger.accounts import queries, workspaces
 from postledger.accounts.queries import Organisation
-from postledger.campaigns import launching
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.contacts import unsubscribe_links
 from postledger.contacts.standings import Standings

@@ -24,8 +24,9 @@ from postledger.accounts import provider_accounts, senders, working_hours, works
 from postledger.accounts.limits import LimitChanges
 from postledger.accounts.models import AccountQuota
 from postledger.accounts.queries import Organisation
-from postledger.campaigns import drafts, launching
-from postledger.campaigns.drafts import Draft
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.drafts.drafts import Draft
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.content.rendering.source import Format
 from postledger.deliveries import audit, queries

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from postledger.campaigns import launching
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.contacts import unsubscribe_links
 from postledger.contacts.actions import contacts as contact_actions

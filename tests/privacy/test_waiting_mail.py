@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pytest_django import Settings
 
-from postledger.campaigns import report, run_control
 from postledger.campaigns.models import Run
 from postledger.campaigns.notion import status_reports
+from postledger.campaigns.runs import report, run_control
 from postledger.contacts.models import Contact
 from postledger.deliveries import audit, entries, ledger
 from postledger.deliveries.entries import (

@@ -3,7 +3,7 @@
 import pytest
 from pytest_django import Settings
 
-from postledger.campaigns import launching
+from postledger.campaigns.launches import launching
 from postledger.supabase import syncing
 from tests.campaigns import press
 from tests.contacts import people

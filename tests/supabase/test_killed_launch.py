@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings as django_settings
 from pytest_django import Settings
 
-from postledger.campaigns import launching
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.deliveries.states import State
 from postledger.supabase.models import Sync

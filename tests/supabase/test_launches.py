@@ -9,8 +9,10 @@ import pytest
 from django.core.management import call_command
 from pytest_django import Settings
 
-from postledger.campaigns import launching, planning, run_control
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
+from postledger.campaigns.planning import planning
+from postledger.campaigns.runs import run_control
 from postledger.deliveries import ledger
 from postledger.supabase import errors, syncing
 from postledger.supabase.models import Sync

@@ -8,8 +8,8 @@ from django.conf import LazySettings
 
 from postledger.accounts import workspaces
 from postledger.accounts.queries import Organisation
-from postledger.campaigns import planning
 from postledger.campaigns.models import Run
+from postledger.campaigns.planning import planning
 from postledger.deliveries import entries
 from postledger.deliveries.entries import Entry
 from tests import cast

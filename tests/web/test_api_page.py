@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 import postledger
 from postledger.accounts.keys import Scope
-from postledger.campaigns import planning
+from postledger.campaigns.planning import planning
 from postledger.content.rendering import html_allow_list
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.lib.ids import DeliveryId

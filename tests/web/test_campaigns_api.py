@@ -10,9 +10,9 @@ from django.db import connection
 
 from postledger.accounts import senders, workspaces
 from postledger.accounts.keys import Scope
-from postledger.campaigns import drafts, preview
+from postledger.campaigns.drafts import drafts, preview
+from postledger.campaigns.drafts.preview import AudienceCheck
 from postledger.campaigns.models import Run
-from postledger.campaigns.preview import AudienceCheck
 from postledger.deliveries import ledger, queries
 from tests.campaigns import press
 from tests.web import newsroom

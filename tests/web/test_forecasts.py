@@ -8,7 +8,7 @@ from django.conf import LazySettings
 
 from postledger.accounts.keys import Scope
 from postledger.accounts.models import Member, Sender
-from postledger.campaigns import forecasts
+from postledger.campaigns.drafts import forecasts
 from postledger.deliveries import ledger
 from postledger.deliveries.reasons import Reason
 from postledger.pacing.prospects import Binding, Owner

@@ -12,8 +12,8 @@ from django.test import Client
 from postledger.accounts.keys import Scope
 from postledger.accounts.models import Member
 from postledger.accounts.people.roles import Role
-from postledger.campaigns import run_control
 from postledger.campaigns.models import Run
+from postledger.campaigns.runs import run_control
 from postledger.deliveries import ledger
 from postledger.deliveries.ledger.holds.limit_holds import LimitCause
 from postledger.deliveries.reasons import Reason

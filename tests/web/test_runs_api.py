@@ -9,8 +9,9 @@ from django.conf import LazySettings
 from django.db import connection
 
 from postledger.accounts.keys import Scope
-from postledger.campaigns import planning, run_control
 from postledger.campaigns.models import Run
+from postledger.campaigns.planning import planning
+from postledger.campaigns.runs import run_control
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import Block
 from postledger.deliveries.ledger import LimitCause

@@ -13,7 +13,7 @@ from pytest_django import Settings
 from postledger.accounts import provider_accounts, senders
 from postledger.accounts.models import AccountQuota
 from postledger.alerts.models import Recount
-from postledger.campaigns import launching
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.deliveries import ledger, partitions
 from postledger.deliveries.reasons import Reason

@@ -8,7 +8,7 @@ from pytest_django import Settings
 
 from postledger.accounts import provider_accounts
 from postledger.accounts.models import ProviderAccount
-from postledger.campaigns import launching
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.contacts.models import Contact
 from postledger.deliveries.states import State

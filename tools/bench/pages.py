@@ -250,7 +250,8 @@ def _add_run(
 def _measure(filled: Filled) -> None:
     from django.db import connection
 
-    from postledger.campaigns import listing, live_run
+    from postledger.campaigns import listing
+    from postledger.campaigns.runs import live_run
     from postledger.deliveries.figures import day_books, messages, pace, streams_at_work
     from postledger.deliveries.figures.message_sources import MessageFilters
     from postledger.deliveries.states import State

@@ -87,9 +87,11 @@ def _prepare(workspace_id: int) -> None:
 
 
 def _planned(workspace_id: int, tag: str) -> tuple[float, int]:
-    from postledger.campaigns import drafts, launching, planning
-    from postledger.campaigns.drafts import Draft
+    from postledger.campaigns.drafts import drafts
+    from postledger.campaigns.drafts.drafts import Draft
+    from postledger.campaigns.launches import launching
     from postledger.campaigns.models import Run
+    from postledger.campaigns.planning import planning
     from postledger.content.rendering.source import Format
     from postledger.deliveries import queries
     from postledger.mailing.content_source import InlineSource

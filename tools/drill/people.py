@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
 
-from postledger.campaigns import launching
+from postledger.campaigns.launches import launching
 from postledger.cli.drill.losses import CAMPAIGN
 from postledger.deliveries import ledger, undecided
 from postledger.deliveries.entries import Decision, SeenDelivery

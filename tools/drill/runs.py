@@ -7,8 +7,9 @@ from uuid import UUID
 
 from django.db import connection
 
-from postledger.campaigns import drafts, launching
-from postledger.campaigns.drafts import Draft
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.drafts.drafts import Draft
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.cli.drill import smtp_server
 from postledger.cli.drill.oracle import Rule

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from django.db import connection
 
 from postledger.accounts.models import Sender
-from postledger.campaigns import drafts, launching
-from postledger.campaigns.drafts import Draft
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.drafts.drafts import Draft
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.content.rendering.source import Format
 from postledger.deliveries import ledger

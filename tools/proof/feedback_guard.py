@@ -63,8 +63,9 @@ def _launch(tenant: "Tenant") -> UUID:
 
     from django.db import connection
 
-    from postledger.campaigns import drafts, launching
-    from postledger.campaigns.drafts import Draft
+    from postledger.campaigns.drafts import drafts
+    from postledger.campaigns.drafts.drafts import Draft
+    from postledger.campaigns.launches import launching
     from postledger.content.rendering.source import Format
     from postledger.mailing.content_source import InlineSource
 

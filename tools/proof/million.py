@@ -27,7 +27,7 @@ _PLAN = """
 import django; django.setup()
 from uuid import UUID
 import sys
-from postledger.campaigns import planning
+from postledger.campaigns.planning import planning
 planning.plan_run(UUID(sys.argv[1]))
 """
 SECRET = "a secret for a proof, long enough"
@@ -87,8 +87,9 @@ def _launched(workspace_id: int) -> tuple[UUID, UUID]:
 
 
 def _send(workspace_id: int, launch_id: UUID) -> UUID:
-    from postledger.campaigns import drafts, launching
-    from postledger.campaigns.drafts import Draft
+    from postledger.campaigns.drafts import drafts
+    from postledger.campaigns.drafts.drafts import Draft
+    from postledger.campaigns.launches import launching
     from postledger.content.rendering.source import Format
     from postledger.mailing.content_source import InlineSource
 
@@ -161,7 +162,7 @@ def _audience_is_exact(workspace_id: int, run_id: UUID, kills: int) -> int:
 def _replayed(workspace_id: int, run_id: UUID, launch_id: UUID, stream_id: int) -> None:
     from django.db import connection
 
-    from postledger.campaigns import planning
+    from postledger.campaigns.planning import planning
 
     def rows() -> object:
         with connection.cursor() as cursor:
@@ -245,7 +246,7 @@ def _progress_is_quick(workspace_id: int, run_id: UUID, deliveries: int) -> None
     from django.db import connection
 
     from postledger.accounts.models import Sender
-    from postledger.campaigns import progress
+    from postledger.campaigns.runs import progress
 
     sender_id = Sender.objects.values_list("pk", flat=True).get(workspace_id=workspace_id)
     with connection.cursor() as cursor:

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from postledger.accounts import provider_accounts, senders
 from postledger.accounts.models import Sender
-from postledger.campaigns import planning
+from postledger.campaigns.planning import planning
 from postledger.deliveries import queries
 from postledger.lib import sentences
 from postledger.lib.errors import ConflictError

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
-from postledger.campaigns import progress, run_causes
 from postledger.campaigns.models import Campaign, Run
-from postledger.campaigns.progress import Progress, ReadRun
+from postledger.campaigns.runs import progress, run_causes
+from postledger.campaigns.runs.progress import Progress, ReadRun
 from postledger.campaigns.states import RunState
 from postledger.deliveries import queries
 from postledger.deliveries.queries import Books

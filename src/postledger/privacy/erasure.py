@@ -12,8 +12,8 @@ from typing import LiteralString
 
 from django.db import transaction
 
-from postledger.campaigns import exclusions
 from postledger.campaigns.models import Run
+from postledger.campaigns.planning import exclusions
 from postledger.contacts import queries, sql
 from postledger.contacts.actions import erasing
 from postledger.contacts.models import Contact

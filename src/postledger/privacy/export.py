@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.forms.models import model_to_dict
 
-from postledger.campaigns import exclusions
+from postledger.campaigns.planning import exclusions
 from postledger.contacts import form_blocks, queries, suppressions, unsubscribe_links
 from postledger.contacts.consent import Preferences
 from postledger.contacts.models import ConsentEvent, Contact

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from django.db import transaction
 
-from postledger.campaigns import exclusions
+from postledger.campaigns.planning import exclusions
 from postledger.deliveries import ledger, partitions
 from postledger.lib import ids
 from postledger.lib.errors import RefusedError

@@ -10,8 +10,9 @@ from celery.schedules import schedule
 
 from postledger.accounts.people import sessions
 from postledger.alerts import recounts, watching
-from postledger.campaigns import planning, run_control
 from postledger.campaigns.notion import status_reports
+from postledger.campaigns.planning import planning
+from postledger.campaigns.runs import run_control
 from postledger.contacts.actions import erasing
 from postledger.deliveries import ledger, partitions, queries
 from postledger.dispatch.db_threads import call_on_thread

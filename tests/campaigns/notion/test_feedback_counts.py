@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from postledger.campaigns import run_control
 from postledger.campaigns.models import Mailout
 from postledger.campaigns.notion import status_reports
 from postledger.campaigns.notion.feedback_counts import FOLLOWED_FOR, WRITTEN_EVERY
+from postledger.campaigns.runs import run_control
 from postledger.deliveries import entries
 from postledger.deliveries.models import StreamDelta
 from tests import cast

@@ -16,8 +16,8 @@ from postledger.accounts.models import Workspace
 from postledger.accounts.people import members
 from postledger.accounts.people.roles import Role
 from postledger.accounts.queries import Organisation
-from postledger.campaigns import drafts
-from postledger.campaigns.drafts import Draft
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.drafts.drafts import Draft
 from postledger.campaigns.models import Campaign, ErrorRow, Mailout, Run
 from postledger.campaigns.notion import status_reports
 from postledger.deliveries import ledger, queries

@@ -14,9 +14,10 @@ from django.conf import settings as django_settings
 from django.db import connection
 
 from postledger.accounts.models import Workspace
-from postledger.campaigns import launching, run_control
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import ErrorRow, Mailout, Run
 from postledger.campaigns.notion import error_rows, status_reports
+from postledger.campaigns.runs import run_control
 from postledger.deliveries import entries, ledger
 from postledger.deliveries.entries import Decision, Entry, SeenDelivery
 from tests import cast, work_leases

@@ -9,9 +9,9 @@ from pytest_django import Settings
 from postledger.accounts import integrations
 from postledger.accounts.integrations import IntegrationKind
 from postledger.accounts.models import Integration
-from postledger.campaigns import run_control
 from postledger.campaigns.models import ErrorRow, Mailout
 from postledger.campaigns.notion import status_reports
+from postledger.campaigns.runs import run_control
 from postledger.deliveries import entries
 from postledger.mailing.content_source import PageSource
 from tests import cast

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from postledger.accounts.models import AuditEntry
-from postledger.campaigns.requeueing import REQUEUE
+from postledger.campaigns.runs.requeueing import REQUEUE
 from postledger.deliveries import audit, entries, ledger, queries
 from postledger.deliveries.attention import dead_letters, deciding
 from postledger.deliveries.attention.dead_letters import DISCARD, Cause

@@ -7,8 +7,8 @@ from django.conf import LazySettings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from postledger.campaigns import run_control
 from postledger.campaigns.models import Campaign
+from postledger.campaigns.runs import run_control
 from tests.campaigns import press
 from tests.web import newsroom
 from tests.web.callers import Caller

@@ -7,7 +7,8 @@ import pytest
 from django.conf import LazySettings
 
 from postledger.accounts.people.roles import Role
-from postledger.campaigns import drafts, launching
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Campaign
 from tests.campaigns import press
 from tests.web import newsroom

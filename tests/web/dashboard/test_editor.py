@@ -20,9 +20,11 @@ from postledger.accounts import senders, working_hours, workspaces
 from postledger.accounts.models import Sender, Workspace
 from postledger.accounts.people.roles import Role
 from postledger.accounts.queries import NOBODY
-from postledger.campaigns import article_deletion, drafts, launching
+from postledger.campaigns import article_deletion
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.drafts.recipients import RecipientCounts
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Campaign, Run
-from postledger.campaigns.recipients import RecipientCounts
 from postledger.contacts import lists
 from postledger.contacts.models import Contact, List, Subscription
 from postledger.content import articles, templates

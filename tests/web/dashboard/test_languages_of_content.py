@@ -4,7 +4,7 @@ import pytest
 from django.conf import LazySettings
 
 from postledger.accounts.models import User, Workspace
-from postledger.campaigns import run_control
+from postledger.campaigns.runs import run_control
 from postledger.contacts import lists
 from postledger.contacts.models import List
 from postledger.content import articles

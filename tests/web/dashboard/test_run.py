@@ -14,8 +14,8 @@ from django.test import Client
 from postledger.accounts import provider_accounts
 from postledger.accounts.models import AuditEntry, Member, Sender
 from postledger.accounts.people.roles import Role
-from postledger.campaigns import run_control
 from postledger.campaigns.models import Run
+from postledger.campaigns.runs import run_control
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.figures import pace
 from postledger.deliveries.models import StreamPace

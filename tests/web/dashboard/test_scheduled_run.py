@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.conf import LazySettings
 
-from postledger.campaigns import listing, live_run, planning, run_control
+from postledger.campaigns import listing
 from postledger.campaigns.listing import CampaignGroup
 from postledger.campaigns.models import Run
+from postledger.campaigns.planning import planning
+from postledger.campaigns.runs import live_run, run_control
 from postledger.lib.ids import DeliveryId
 from tests.campaigns import press
 from tests.web import newsroom

@@ -6,9 +6,14 @@ from uuid import UUID, uuid4
 
 from postledger.accounts import constraints
 from postledger.accounts import queries as accounts
-from postledger.campaigns import drafts, launching, test_sends
-from postledger.campaigns.drafts import Draft
-from postledger.campaigns.launching import AlreadyLaunchedError, CampaignChangedError, Launch
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.drafts.drafts import Draft
+from postledger.campaigns.launches import launching, test_sends
+from postledger.campaigns.launches.launching import (
+    AlreadyLaunchedError,
+    CampaignChangedError,
+    Launch,
+)
 from postledger.campaigns.models import Campaign, Mailout, Run
 from postledger.campaigns.notion import error_rows
 from postledger.content import letters

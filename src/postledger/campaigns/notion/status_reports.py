@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 
 from postledger.accounts import integrations
 from postledger.accounts.integrations import IntegrationKind
-from postledger.campaigns import previous_runs
+from postledger.campaigns.launches import previous_runs
 from postledger.campaigns.models import Mailout, Run
 from postledger.campaigns.notion import error_rows, feedback_counts
 from postledger.campaigns.notion.mailouts import FAILED, SENT

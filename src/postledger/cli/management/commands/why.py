@@ -9,8 +9,8 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 
 from postledger.accounts import queries as accounts
-from postledger.campaigns import progress, run_causes
 from postledger.campaigns.models import Run
+from postledger.campaigns.runs import progress, run_causes
 from postledger.cli import bulk_decisions
 from postledger.deliveries import explain, queries, why
 from postledger.deliveries.queries import StreamFacts, WaitSummary

@@ -14,9 +14,11 @@ from postledger.accounts import integrations
 from postledger.accounts import queries as accounts
 from postledger.accounts.integrations import AdminSettings
 from postledger.accounts.keys import Scope
-from postledger.campaigns import drafts, forecasts, launching, preview, progress
-from postledger.campaigns.drafts import CampaignFacts
-from postledger.campaigns.preview import AudienceCheck
+from postledger.campaigns.drafts import drafts, forecasts, preview
+from postledger.campaigns.drafts.drafts import CampaignFacts
+from postledger.campaigns.drafts.preview import AudienceCheck
+from postledger.campaigns.launches import launching
+from postledger.campaigns.runs import progress
 from postledger.dispatch import heartbeat
 from postledger.lib.secrets import UnsealableError
 from postledger.mailing.content_source import ArticleSource, TemplateSource

@@ -13,9 +13,10 @@ from pydantic import (
     model_validator,
 )
 
-from postledger.campaigns import draft_checks, drafts, test_sends
-from postledger.campaigns.drafts import Draft
-from postledger.campaigns.preview import PreviewRecipient
+from postledger.campaigns.drafts import draft_checks, drafts
+from postledger.campaigns.drafts.drafts import Draft
+from postledger.campaigns.drafts.preview import PreviewRecipient
+from postledger.campaigns.launches import test_sends
 from postledger.lib.ids import LAST_ID
 from postledger.mailing.content_source import (
     ArticleSource,

@@ -7,7 +7,7 @@ from uuid import UUID
 from ninja import Path, Query
 
 from postledger.accounts.keys import Scope
-from postledger.campaigns import requeueing
+from postledger.campaigns.runs import requeueing
 from postledger.deliveries.attention import dead_letters, deciding
 from postledger.deliveries.attention.dead_letters import DeadLetter
 from postledger.deliveries.attention.deciding import Action

@@ -7,7 +7,7 @@ from ninja import Query
 from pydantic import AfterValidator, Field
 
 from postledger.accounts.keys import Scope
-from postledger.campaigns import run_streams
+from postledger.campaigns.runs import run_lookup
 from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.figures import messages
 from postledger.deliveries.figures.message_sources import MessageFilters
@@ -78,7 +78,7 @@ def search_messages(call: Call, query: Query[MessagesQuery]) -> dict[str, object
     """All mail of the workspace, single mails and those of runs, without that of test keys."""
     stream_ids = None
     if query.campaign_id is not None:
-        stream_ids = run_streams.list_streams(call.workspace_id, query.campaign_id)
+        stream_ids = run_lookup.list_streams(call.workspace_id, query.campaign_id)
     filters = MessageFilters(
         query.address, query.message_id, stream_ids, query.state, query.since, query.until
     )

@@ -7,8 +7,8 @@ from ninja import Query
 from pydantic import BaseModel, Field
 
 from postledger.accounts.keys import Scope
-from postledger.campaigns import queue
-from postledger.campaigns.queue import QueueProgress
+from postledger.campaigns.runs import queue
+from postledger.campaigns.runs.queue import QueueProgress
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.common.schemas import ResponseSchema
 from postledger.web.api.progress.members import authenticate_member

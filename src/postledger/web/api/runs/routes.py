@@ -8,9 +8,12 @@ from django.http import StreamingHttpResponse
 from ninja import Path, Query
 
 from postledger.accounts.keys import Scope
-from postledger.campaigns import exclusions, forecasts, launching, progress, report, run_control
-from postledger.campaigns.progress import Progress
-from postledger.campaigns.report import Failure
+from postledger.campaigns.drafts import forecasts
+from postledger.campaigns.launches import launching
+from postledger.campaigns.planning import exclusions
+from postledger.campaigns.runs import progress, report, run_control, run_lookup
+from postledger.campaigns.runs.progress import Progress
+from postledger.campaigns.runs.report import Failure
 from postledger.deliveries import queries
 from postledger.deliveries.figures import pace
 from postledger.deliveries.states import State
@@ -126,7 +129,7 @@ def _add_events(call: Call, run_id: RunId, failure: Failure) -> Failure:
     """Beside a doubt: whether the events arrive that would end it."""
     if failure.state is not State.IN_DOUBT:
         return failure
-    stream_id = launching.find_run(call.workspace_id, run_id).stream_id
+    stream_id = run_lookup.find_run(call.workspace_id, run_id).stream_id
     stream = queries.find_stream(stream_id)
     if stream is None or stream.is_test:
         return failure
@@ -138,7 +141,7 @@ def _add_events(call: Call, run_id: RunId, failure: Failure) -> Failure:
 @routes.get("/{uuid:run_id}/pace", PaceSeriesOut)
 def get_run_pace(call: Call, run_id: RunId) -> dict[str, object]:
     """How many mails were accepted, from the first result of the run to its last."""
-    run = launching.find_run(call.workspace_id, run_id)
+    run = run_lookup.find_run(call.workspace_id, run_id)
     series = pace.read_pace(run.stream_id)
     return {"seconds": int(series.width.total_seconds()), "points": series.points}
 

@@ -12,7 +12,7 @@ from pydantic import Field
 from postledger.accounts import queries as accounts
 from postledger.accounts.keys import Scope
 from postledger.accounts.queries import SenderUnknownError
-from postledger.campaigns import run_causes
+from postledger.campaigns.runs import run_causes
 from postledger.deliveries import queries, why
 from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.queries import StreamFacts

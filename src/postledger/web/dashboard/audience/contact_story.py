@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from postledger.accounts.people import actors
-from postledger.campaigns import exclusions
+from postledger.campaigns.planning import exclusions
 from postledger.contacts import queries
 from postledger.contacts.models import ConsentEvent, Contact
 from postledger.deliveries.entries import StreamKind

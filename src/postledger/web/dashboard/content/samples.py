@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from django.http import QueryDict
 
-from postledger.campaigns import preview
-from postledger.campaigns.preview import PreviewRecipient
+from postledger.campaigns.drafts import preview
+from postledger.campaigns.drafts.preview import PreviewRecipient
 from postledger.content.versions import Version
 from postledger.web.dashboard.editor import readings
 from postledger.web.dashboard.parameters import read_text

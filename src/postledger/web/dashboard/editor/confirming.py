@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
-from postledger.campaigns.recipients import RecipientCounts
+from postledger.campaigns.drafts.recipients import RecipientCounts
 from postledger.web.dashboard import typed_numbers
 
 # From so many recipients on, a person types their number.

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from postledger.accounts import constraints, working_hours
 from postledger.accounts.working_hours import WEEKDAYS, Hours
-from postledger.campaigns.drafts import CampaignFacts
+from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.contacts import segments
 from postledger.content import articles, locales, previews
 from postledger.content.rendering.source import Format, Source

@@ -7,7 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from postledger.accounts.working_hours import WEEKDAYS
-from postledger.campaigns.drafts import CampaignFacts
+from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.mailing.content_source import (
     ArticleSource,
     ContentSource,

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from postledger.accounts import queries as accounts
 from postledger.accounts.models import Sender
 from postledger.accounts.people.roles import Permission
-from postledger.campaigns.drafts import CampaignFacts
+from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.pacing.outlook import Change, Outlook
 from postledger.pacing.prospects import Binding, Owner
 from postledger.web.dashboard import formats

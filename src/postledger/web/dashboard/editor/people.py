@@ -8,8 +8,8 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
-from postledger.campaigns.drafts import CampaignFacts
-from postledger.campaigns.recipients import RecipientCounts
+from postledger.campaigns.drafts.drafts import CampaignFacts
+from postledger.campaigns.drafts.recipients import RecipientCounts
 from postledger.deliveries.states import State
 from postledger.web.dashboard.components import balance
 from postledger.web.dashboard.runs import words

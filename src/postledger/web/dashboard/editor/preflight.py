@@ -15,10 +15,10 @@ from postledger.accounts.integrations import IntegrationKind
 from postledger.accounts.models import Sender
 from postledger.accounts.people.roles import Permission
 from postledger.accounts.queries import Organisation, SenderArchivedError
-from postledger.campaigns import drafts, forecasts, preview, recipients
-from postledger.campaigns.drafts import CampaignFacts
-from postledger.campaigns.preview import AudienceCheck, PreviewRecipient
-from postledger.campaigns.recipients import RecipientCounts
+from postledger.campaigns.drafts import drafts, forecasts, preview, recipients
+from postledger.campaigns.drafts.drafts import CampaignFacts
+from postledger.campaigns.drafts.preview import AudienceCheck, PreviewRecipient
+from postledger.campaigns.drafts.recipients import RecipientCounts
 from postledger.contacts import audience, lists
 from postledger.contacts.audience import FilterTooCostlyError
 from postledger.contacts.models import List

@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.people import actors
 from postledger.accounts.queries import SenderArchivedError, SenderUnknownError
-from postledger.campaigns import drafts
-from postledger.campaigns.drafts import CampaignFacts
-from postledger.campaigns.launching import AlreadyLaunchedError, CampaignChangedError
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.drafts.drafts import CampaignFacts
+from postledger.campaigns.launches.launching import AlreadyLaunchedError, CampaignChangedError
 from postledger.contacts.filters.parsing import InvalidFilterError
 from postledger.contacts.lists import ListUnknownError
 from postledger.content.rendering.checks import UnstorableTextError

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from postledger.campaigns import run_streams
+from postledger.campaigns.runs import run_lookup
 from postledger.deliveries import queries
 from postledger.deliveries.figures import messages
 from postledger.deliveries.figures.message_sources import MessageFilters
@@ -26,7 +26,7 @@ def choose_mails(
     such run.
     """
     if run_id is not None:
-        stream_id = run_streams.find_stream_of_run(workspace_id, run_id)
+        stream_id = run_lookup.find_stream_of_run(workspace_id, run_id)
         if stream_id is None:
             return None
     stream_ids = None if stream_id is None else [stream_id]
@@ -34,7 +34,7 @@ def choose_mails(
         return MessageFilters(stream_ids=stream_ids)
     if "@" in words and not words.startswith("<"):
         return MessageFilters(address=_read_address(words), stream_ids=stream_ids)
-    named = run_streams.find_streams_named(workspace_id, words)
+    named = run_lookup.find_streams_named(workspace_id, words)
     if named:
         wanted = named if stream_ids is None else sorted(set(named).intersection(stream_ids))
         return MessageFilters(stream_ids=wanted)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from postledger.campaigns import run_streams
+from postledger.campaigns.runs import run_lookup
 from postledger.deliveries.states import State
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.components import balance
@@ -20,7 +20,7 @@ class Links:
         self._may_run = may_run
         self.messages = reverse("messages", args=[workspace_id])
         self.attention = reverse("attention", args=[workspace_id])
-        self._runs: Mapping[int, UUID] = run_streams.find_run_ids(workspace_id, stream_ids)
+        self._runs: Mapping[int, UUID] = run_lookup.find_run_ids(workspace_id, stream_ids)
 
     def to_stream(self, stream_id: int) -> str:
         """The page of its run, or the list of its emails."""

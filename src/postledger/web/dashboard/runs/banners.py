@@ -8,10 +8,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from postledger.campaigns import run_steps
-from postledger.campaigns.live_run import LiveRun
-from postledger.campaigns.progress import Progress, WaitingMails
-from postledger.campaigns.run_steps import Step
+from postledger.campaigns.runs import run_steps
+from postledger.campaigns.runs.live_run import LiveRun
+from postledger.campaigns.runs.progress import Progress, WaitingMails
+from postledger.campaigns.runs.run_steps import Step
 from postledger.campaigns.states import RunState
 from postledger.deliveries.entries import HoldScope
 from postledger.deliveries.reason_texts import explain_reason

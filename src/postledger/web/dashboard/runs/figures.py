@@ -9,10 +9,11 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from postledger.accounts.people import actors
-from postledger.campaigns import forecasts, live_run, run_steps
-from postledger.campaigns.live_run import LiveRun
-from postledger.campaigns.progress import Progress
-from postledger.campaigns.report import Failure
+from postledger.campaigns.drafts import forecasts
+from postledger.campaigns.runs import live_run, run_steps
+from postledger.campaigns.runs.live_run import LiveRun
+from postledger.campaigns.runs.progress import Progress
+from postledger.campaigns.runs.report import Failure
 from postledger.campaigns.states import RunState
 from postledger.deliveries.states import State
 from postledger.dispatch import heartbeat

@@ -7,9 +7,10 @@ from datetime import datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from postledger.campaigns import drafts, report, run_steps
-from postledger.campaigns.progress import Progress
-from postledger.campaigns.run_steps import Step
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.runs import report, run_steps
+from postledger.campaigns.runs.progress import Progress
+from postledger.campaigns.runs.run_steps import Step
 from postledger.campaigns.states import RunState
 from postledger.deliveries.states import State
 from postledger.web.dashboard import formats

@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 
 from postledger.campaigns import listing
 from postledger.campaigns.listing import CampaignGroup, LaunchRow
-from postledger.campaigns.progress import Progress
+from postledger.campaigns.runs.progress import Progress
 from postledger.campaigns.states import RunState
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State

@@ -7,9 +7,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from postledger.accounts.people.roles import Permission
-from postledger.campaigns import run_steps
-from postledger.campaigns.progress import Progress
-from postledger.campaigns.run_steps import Step
+from postledger.campaigns.runs import run_steps
+from postledger.campaigns.runs.progress import Progress
+from postledger.campaigns.runs.run_steps import Step
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.runs import banners, words
 

@@ -7,7 +7,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from postledger.campaigns.run_steps import Obstacle, Step
+from postledger.campaigns.runs.run_steps import Obstacle, Step
 from postledger.campaigns.states import RunState
 from postledger.deliveries.queries import Books
 from postledger.deliveries.states import State

@@ -16,7 +16,7 @@ from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.models import Workspace
 from postledger.accounts.trail import Action
 from postledger.accounts.workspaces import InvalidOrganisationError, WorkspaceExistsError
-from postledger.campaigns import test_sends
+from postledger.campaigns.launches import test_sends
 from postledger.deliveries import account_changes
 from postledger.lib.errors import RefusedError
 from postledger.providers import addresses

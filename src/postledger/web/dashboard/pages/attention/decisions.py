@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from postledger.accounts import sender_checks
-from postledger.campaigns import requeueing
+from postledger.campaigns.runs import requeueing
 from postledger.deliveries.attention import dead_letters, deciding, doubts, holds
 from postledger.deliveries.attention.dead_letters import Cause
 from postledger.deliveries.attention.deciding import Decided

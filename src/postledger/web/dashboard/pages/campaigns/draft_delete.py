@@ -8,9 +8,10 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from postledger.campaigns import drafts, listing
-from postledger.campaigns.drafts import CampaignFacts
-from postledger.campaigns.launching import AlreadyLaunchedError, CampaignChangedError
+from postledger.campaigns import listing
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.drafts.drafts import CampaignFacts
+from postledger.campaigns.launches.launching import AlreadyLaunchedError, CampaignChangedError
 from postledger.contacts import queries
 from postledger.mailing.content_source import InlineSource
 from postledger.web.dashboard.access import Visitor

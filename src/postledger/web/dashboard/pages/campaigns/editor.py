@@ -17,9 +17,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 from postledger.accounts import constraints
 from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.queries import SenderUnknownError
-from postledger.campaigns import drafts, listing
-from postledger.campaigns.drafts import CampaignFacts, Draft
-from postledger.campaigns.launching import AlreadyLaunchedError, CampaignUnknownError
+from postledger.campaigns import listing
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.drafts.drafts import CampaignFacts, Draft
+from postledger.campaigns.launches.launching import AlreadyLaunchedError
+from postledger.campaigns.runs.run_lookup import CampaignUnknownError
 from postledger.content import pictures
 from postledger.content.picture_types import MOST_BYTES
 from postledger.content.rendering.source import Format

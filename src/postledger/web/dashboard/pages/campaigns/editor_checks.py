@@ -12,10 +12,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from postledger.accounts import queries as accounts
-from postledger.campaigns import drafts, launching, listing, recipients, report
-from postledger.campaigns.drafts import CampaignFacts
+from postledger.campaigns import listing
+from postledger.campaigns.drafts import drafts, recipients
+from postledger.campaigns.drafts.drafts import CampaignFacts
+from postledger.campaigns.launches import launching
+from postledger.campaigns.launches.test_sends import NoTestAddressError
+from postledger.campaigns.runs import report
 from postledger.campaigns.states import RunState
-from postledger.campaigns.test_sends import NoTestAddressError
 from postledger.contacts.audience import FilterTooCostlyError
 from postledger.deliveries.states import State
 from postledger.lib.errors import NotFoundError, RefusedError

@@ -3,7 +3,7 @@
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
-from postledger.campaigns import drafts
+from postledger.campaigns.drafts import drafts
 from postledger.web.dashboard import refusals
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.frame import render_fragment

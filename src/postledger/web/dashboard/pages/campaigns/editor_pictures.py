@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from postledger.campaigns import drafts
+from postledger.campaigns.drafts import drafts
 from postledger.content import pictures
 from postledger.content.pictures import InvalidPictureError
 from postledger.content.rendering.source import Format

@@ -7,9 +7,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from postledger.campaigns import drafts, preview, recipients
-from postledger.campaigns.drafts import CampaignFacts
-from postledger.campaigns.preview import ANYBODY, Preview, PreviewRecipient
+from postledger.campaigns.drafts import drafts, preview, recipients
+from postledger.campaigns.drafts.drafts import CampaignFacts
+from postledger.campaigns.drafts.preview import ANYBODY, Preview, PreviewRecipient
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.finding_words import describe_refusal

@@ -12,8 +12,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from postledger.accounts import working_hours
-from postledger.campaigns import drafts, launching, listing, preview, progress
-from postledger.campaigns.drafts import CampaignFacts
+from postledger.campaigns import listing
+from postledger.campaigns.drafts import drafts, preview
+from postledger.campaigns.drafts.drafts import CampaignFacts
+from postledger.campaigns.launches import launching
+from postledger.campaigns.runs import progress
 from postledger.contacts import queries
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.mailing.content_source import InlineSource, PageSource

@@ -11,9 +11,11 @@ from django.shortcuts import redirect
 
 from postledger.accounts.people import actors
 from postledger.accounts.people.roles import Permission
-from postledger.campaigns import drafts, listing, report, run_streams, run_trail
-from postledger.campaigns.progress import Progress
-from postledger.campaigns.run_steps import Step
+from postledger.campaigns import listing
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.runs import report, run_lookup, run_trail
+from postledger.campaigns.runs.progress import Progress
+from postledger.campaigns.runs.run_steps import Step
 from postledger.contacts import queries
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.frame import render_fragment, render_page
@@ -112,7 +114,7 @@ def _list_deeds(workspace_id: int, run: Progress) -> Sequence[Deed]:
 
 def _list_others(visitor: Visitor, run: Progress) -> Sequence[RunRow]:
     """All runs of the campaign if it has more than this one, tests too."""
-    streams = run_streams.list_streams(visitor.workspace.pk, run.campaign_id)
+    streams = run_lookup.list_streams(visitor.workspace.pk, run.campaign_id)
     return _list_runs(visitor, run.campaign_id) if len(streams) > 1 else ()
 
 

@@ -14,8 +14,9 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from postledger.campaigns import launching, progress, run_control
-from postledger.campaigns.run_steps import Step
+from postledger.campaigns.launches import launching
+from postledger.campaigns.runs import progress, run_control
+from postledger.campaigns.runs.run_steps import Step
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard import formats, typed_numbers
 from postledger.web.dashboard.access import Visitor

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from postledger.accounts.people.roles import Permission
-from postledger.campaigns import preview
+from postledger.campaigns.drafts import preview
 from postledger.content import notion_pages
 from postledger.content.notion_pages import NotionNotSetUpError
 from postledger.content.rendering.mail_preview import MailPreview

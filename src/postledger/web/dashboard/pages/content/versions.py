@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from postledger.accounts.people.roles import Permission
-from postledger.campaigns import preview
+from postledger.campaigns.drafts import preview
 from postledger.content import previews, templates
 from postledger.content.rendering.mail_preview import MailPreview
 from postledger.content.rendering.source import Source

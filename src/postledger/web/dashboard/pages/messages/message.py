@@ -17,7 +17,7 @@ from postledger.accounts import queries as accounts
 from postledger.accounts.models import Sender
 from postledger.accounts.people import actors
 from postledger.accounts.people.roles import Permission
-from postledger.campaigns import requeueing, run_streams
+from postledger.campaigns.runs import requeueing, run_lookup
 from postledger.contacts import queries as contacts
 from postledger.deliveries import queries, why
 from postledger.deliveries.attention import deciding
@@ -149,7 +149,7 @@ def _find_contact_url(mail: Mail) -> str:
 def _find_run_url(mail: Mail) -> str:
     """The page of its campaign's run; empty for a mail of none."""
     workspace_id = mail.stream.workspace_id
-    run_ids = run_streams.find_run_ids(workspace_id, [mail.stream.id])
+    run_ids = run_lookup.find_run_ids(workspace_id, [mail.stream.id])
     return reverse("run", args=[workspace_id, run_ids[mail.stream.id]]) if run_ids else ""
 
 

@@ -5,7 +5,7 @@ The actions check again: a run may move between the look and the click.
 
 from enum import StrEnum
 
-from postledger.campaigns.progress import Progress
+from postledger.campaigns.runs.progress import Progress
 from postledger.campaigns.states import RunState
 from postledger.deliveries.entries import HoldScope
 from postledger.deliveries.reasons import LIMIT_REASONS

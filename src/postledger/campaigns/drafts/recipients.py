@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 from postledger.accounts import queries as accounts
 from postledger.accounts import working_hours
-from postledger.campaigns import waves
-from postledger.campaigns.drafts import CampaignFacts
+from postledger.campaigns.drafts.drafts import CampaignFacts
+from postledger.campaigns.launches import waves
 from postledger.contacts import audience
 from postledger.contacts.audience import FilterTooCostlyError, FrozenAudience
 from postledger.contacts.filters import parsing

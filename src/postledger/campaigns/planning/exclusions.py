@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from postledger.campaigns.launching import find_run
 from postledger.campaigns.models import ExcludedContact, Run
+from postledger.campaigns.runs.run_lookup import find_run
 from postledger.contacts.models import Contact
 from postledger.lib import ids
 

@@ -5,9 +5,9 @@ from uuid import UUID
 
 from django.utils.translation import gettext
 
-from postledger.campaigns import progress
-from postledger.campaigns.launching import find_run
-from postledger.campaigns.progress import AudienceWait, PlanningIssue, Progress, ReadRun
+from postledger.campaigns.runs import progress
+from postledger.campaigns.runs.progress import AudienceWait, PlanningIssue, Progress, ReadRun
+from postledger.campaigns.runs.run_lookup import find_run
 from postledger.campaigns.states import RunState
 from postledger.deliveries import why
 from postledger.deliveries.reason_texts import explain_reason

@@ -13,8 +13,10 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from postledger.campaigns import exclusions, previous_runs, run_log
+from postledger.campaigns.launches import previous_runs
 from postledger.campaigns.models import Run
+from postledger.campaigns.planning import exclusions
+from postledger.campaigns.runs import run_log
 from postledger.contacts import audience
 from postledger.contacts.audience import FrozenAudience
 from postledger.contacts.filters import parsing

@@ -9,9 +9,10 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from postledger.accounts import trail
-from postledger.campaigns import progress, requeueing, run_log, states
-from postledger.campaigns.launching import find_run
+from postledger.campaigns import states
 from postledger.campaigns.models import Run
+from postledger.campaigns.runs import progress, requeueing, run_log
+from postledger.campaigns.runs.run_lookup import find_run
 from postledger.campaigns.states import Ending, RunState
 from postledger.deliveries import ledger, queries, undecided
 from postledger.deliveries.entries import SeenDelivery

@@ -1,4 +1,4 @@
-"""Which streams are those of a run or a campaign, and the other way round."""
+"""Finds a run, the streams of a run or a campaign, and the runs of streams."""
 
 from collections.abc import Collection
 from uuid import UUID
@@ -6,8 +6,21 @@ from uuid import UUID
 from django.db.models import Q
 
 from postledger.campaigns.models import Run
+from postledger.lib.errors import NotFoundError
+from postledger.lib.sentences import say
 
 _MOST = 1_000
+
+
+class CampaignUnknownError(NotFoundError):
+    code = "campaign_unknown"
+
+
+def find_run(workspace_id: int, run_id: UUID, *, only_sandboxed: bool = False) -> Run:
+    run = Run.objects.filter(workspace_id=workspace_id, pk=run_id).first()
+    if run is None or (only_sandboxed and not run.is_sandboxed):
+        raise CampaignUnknownError(say("Run not found."))
+    return run
 
 
 def find_run_ids(workspace_id: int, stream_ids: Collection[int]) -> dict[int, UUID]:

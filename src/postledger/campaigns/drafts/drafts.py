@@ -17,13 +17,11 @@ from django.utils.text import slugify
 from postledger.accounts import constraints, trail, working_hours
 from postledger.accounts import queries as accounts
 from postledger.accounts.working_hours import Hours
-from postledger.campaigns import draft_checks, launching
-from postledger.campaigns.launching import (
-    AlreadyLaunchedError,
-    CampaignChangedError,
-    CampaignUnknownError,
-)
+from postledger.campaigns.drafts import draft_checks
+from postledger.campaigns.launches import launching
+from postledger.campaigns.launches.launching import AlreadyLaunchedError, CampaignChangedError
 from postledger.campaigns.models import Campaign, Run
+from postledger.campaigns.runs.run_lookup import CampaignUnknownError
 from postledger.deliveries import queries
 from postledger.lib.errors import ConflictError, RefusedError
 from postledger.lib.ids import LAST_ID

@@ -18,8 +18,10 @@ from django.utils.module_loading import import_string
 from postledger.accounts import queries as accounts
 from postledger.accounts import trail
 from postledger.accounts.models import Sender
-from postledger.campaigns import previous_runs, run_log, test_sends, waves
+from postledger.campaigns.launches import previous_runs, test_sends, waves
 from postledger.campaigns.models import Campaign, Run
+from postledger.campaigns.runs import run_log
+from postledger.campaigns.runs.run_lookup import CampaignUnknownError, find_run
 from postledger.contacts import lists
 from postledger.contacts import queries as contacts
 from postledger.contacts.filters import parsing
@@ -28,15 +30,11 @@ from postledger.contacts.models import Contact
 from postledger.content.notion.pages import Page
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import StreamKind
-from postledger.lib.errors import ConflictError, NotFoundError
+from postledger.lib.errors import ConflictError
 from postledger.lib.sentences import say
 from postledger.mailing import content_source, send_times, snapshot, stream_letters
 from postledger.mailing.snapshot import Snapshot
 from postledger.supabase import passes
-
-
-class CampaignUnknownError(NotFoundError):
-    code = "campaign_unknown"
 
 
 class AlreadyLaunchedError(ConflictError):
@@ -86,13 +84,6 @@ class Launch:
     @property
     def is_test(self) -> bool:
         return self.is_sandboxed or self.test_addresses is not None
-
-
-def find_run(workspace_id: int, run_id: UUID, *, only_sandboxed: bool = False) -> Run:
-    run = Run.objects.filter(workspace_id=workspace_id, pk=run_id).first()
-    if run is None or (only_sandboxed and not run.is_sandboxed):
-        raise CampaignUnknownError(say("Run not found."))
-    return run
 
 
 def digest(campaign: Campaign) -> bytes:

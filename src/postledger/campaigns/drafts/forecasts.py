@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from postledger.accounts import queries as accounts
-from postledger.campaigns import drafts, recipients
-from postledger.campaigns.launching import CampaignUnknownError
+from postledger.campaigns.drafts import drafts, recipients
 from postledger.campaigns.models import Campaign, Run
-from postledger.campaigns.progress import Progress
+from postledger.campaigns.runs.progress import Progress
+from postledger.campaigns.runs.run_lookup import CampaignUnknownError
 from postledger.campaigns.states import RunState
 from postledger.contacts import audience
 from postledger.deliveries.entries import StreamKind

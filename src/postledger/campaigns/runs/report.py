@@ -8,9 +8,9 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from postledger.campaigns import progress
-from postledger.campaigns.launching import find_run
 from postledger.campaigns.models import Campaign
+from postledger.campaigns.runs import progress
+from postledger.campaigns.runs.run_lookup import find_run
 from postledger.contacts.csv_columns import csv_line
 from postledger.deliveries import reporting
 from postledger.deliveries.entries import AttemptOutcome

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from postledger.campaigns import progress, report, run_causes
-from postledger.campaigns.launching import find_run
 from postledger.campaigns.models import Campaign
-from postledger.campaigns.progress import Progress
-from postledger.campaigns.report import Failure
+from postledger.campaigns.runs import progress, report, run_causes
+from postledger.campaigns.runs.progress import Progress
+from postledger.campaigns.runs.report import Failure
+from postledger.campaigns.runs.run_lookup import find_run
 from postledger.deliveries.figures import pace
 from postledger.deliveries.figures.pace import PaceSeries
 from postledger.deliveries.why import Cause

@@ -8,8 +8,8 @@ from uuid import UUID
 from django.utils.translation import gettext
 
 from postledger.campaigns import states
-from postledger.campaigns.launching import CampaignUnknownError, find_run
 from postledger.campaigns.models import Campaign, Run
+from postledger.campaigns.runs.run_lookup import CampaignUnknownError, find_run
 from postledger.campaigns.states import Ending, RunFacts, RunState
 from postledger.deliveries import causes, queries
 from postledger.deliveries.entries import Hold, HoldScope

@@ -10,8 +10,8 @@ from typing import assert_never
 
 from postledger.accounts import queries as accounts
 from postledger.accounts.queries import SenderArchivedError
-from postledger.campaigns import recipients
-from postledger.campaigns.drafts import CampaignFacts
+from postledger.campaigns.drafts import recipients
+from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.contacts import audience, queries
 from postledger.content import notion_pages, previews, slices
 from postledger.content.brandings import find_branding
