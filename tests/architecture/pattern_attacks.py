@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-from postledger.content.rendering import html_tokens
+from postledger.content.rendering.html import html_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +62,23 @@ ATTACKS: Mapping[str, Attack] = {
     "content.notion.rich_text: _WITHIN": Attack("a", f"/{'0' * 32}?", " "),
     "content.notion.rich_text: _LIQUID": Attack("{%%"),
     "content.rendering.branding: _COLOUR": Attack("0", "#"),
-    "content.rendering.checks: _STYLE_URL": Attack("url( javascript "),
-    "content.rendering.checks: _IN_LIST": Attack("=javascript"),
-    "content.rendering.checks: b'script(?<=[<:]script)'": Attack("script"),
-    r"""content.rendering.checks: b'on(?<=[\\s\\"\'/]on)[^\\s/>=\\"\']{1,64}+\\s*+='""": Attack(
-        '"on'
-    ),
-    r"content.rendering.checks: b'[\\x00-\\x20]*+'.join((bytes([letter]) for letter in"
+    "content.rendering.html.checks: _STYLE_URL": Attack("url( javascript "),
+    "content.rendering.html.checks: _IN_LIST": Attack("=javascript"),
+    "content.rendering.html.checks: b'script(?<=[<:]script)'": Attack("script"),
+    r"content.rendering.html.checks: "
+    r"""b'on(?<=[\\s\\"\'/]on)[^\\s/>=\\"\']{1,64}+\\s*+='""": Attack('"on'),
+    r"content.rendering.html.checks: b'[\\x00-\\x20]*+'.join((bytes([letter]) for letter in"
     r" b'javascript:'))": Attack("j a v a s c r i p t "),
-    r"content.rendering.checks: b'&(?:tab;|newline;|colon;|#0*+(?:9|10|13|58|6[5-9]|[78]\\d|90"
+    r"content.rendering.html.checks: b'&(?:tab;|newline;|colon;|#0*+(?:9|10|13|58|6[5-9]|[78]\\d|90"
     r"|9[7-9]|1[01]\\d|12[0-2])(?!\\d)|#x0*+(?:9|a|d|3a|[46][1-9a-f]|[57][0-9a])(?![0-9a-f]))'": (
         Attack("0", "&#")
     ),
-    "content.rendering.checks: b'srcdoc'": Attack("srcdo"),
-    r"content.rendering.checks: '[\\x00-\\x20]+'": Attack(" "),
-    r"content.rendering.checks: '[\\t\\n\\r]'": Attack("\t"),
+    "content.rendering.html.checks: b'srcdoc'": Attack("srcdo"),
+    r"content.rendering.html.checks: '[\\x00-\\x20]+'": Attack(" "),
+    r"content.rendering.html.checks: '[\\t\\n\\r]'": Attack("\t"),
     "content.slice_checks: _NAMES": Attack(" ", "{%"),
     "content.slice_checks: _OCD_ID": Attack("a", "ocd-"),
-    "content.rendering.liquid_text: _OPENING": Attack("{a"),
+    "content.rendering.liquid.liquid_text: _OPENING": Attack("{a"),
     "content.rendering.compiled_template: _END_OF_VALUE": Attack("}a"),
     "content.rendering.compiled_template: _END_OF_TAG": Attack("%"),
     "content.rendering.compiled_template: _RAW": Attack("{% raw "),
@@ -91,46 +90,48 @@ ATTACKS: Mapping[str, Attack] = {
     "content.rendering.fragments: _ACTIVE": Attack("url "),
     "content.rendering.fragments: _SCHEME": Attack("a", "  "),
     "content.rendering.fragments: _CONTROLS": Attack("\x01"),
-    "content.rendering.html_allow_list: _ACTIVE": Attack("behavior : "),
-    "content.rendering.html_allow_list: _CANDIDATE": Attack(", "),
-    "content.rendering.html_allow_list: _COMMENT": Attack("/*"),
-    "content.rendering.html_allow_list: _ESCAPE": Attack("\\\\a"),
-    "content.rendering.html_allow_list: _FONT_URL": Attack("data:"),
-    "content.rendering.html_allow_list: _IGNORED": Attack(" "),
-    "content.rendering.html_allow_list: _OFFICE_ELEMENT": Attack("a", "o:"),
-    "content.rendering.html_allow_list: _PICTURE_URL": Attack("data:image/"),
-    "content.rendering.html_allow_list: _PLAIN": Attack(" a=a", "a"),
-    "content.rendering.html_allow_list: _SCHEME": Attack("a"),
-    "content.rendering.html_allow_list: _STRAY": Attack("'"),
-    "content.rendering.html_allow_list: _STYLE": Attack("<style "),
-    "content.rendering.html_allow_list: _STYLE_END": Attack("</styl"),
-    "content.rendering.html_allow_list: _STYLE_URL": Attack("url( a"),
-    "content.rendering.html_allow_list: _TAG": Attack("<a "),
-    "content.rendering.html_tokens: _ATTRIBUTE": Attack("a", 'a="'),
-    "content.rendering.html_tokens: _TOKEN": Attack("<!--", end=""),
-    "content.rendering.html_tokens: _ANY_TAG": Attack("<a=", through=_read_tags),
-    "content.rendering.html_tokens: _LINE_END": Attack("\n"),
-    "content.rendering.html_tokens: _INSIDE": Attack("<"),
-    "content.rendering.html_tokens: _LEADING_ZEROS": Attack("0", "&#"),
-    "content.rendering.html_tokens: _NO_CHARACTER": Attack("&#1234567"),
-    "content.rendering.html_tokens: end": Attack(
+    "content.rendering.html.html_allow_list: _ACTIVE": Attack("behavior : "),
+    "content.rendering.html.html_allow_list: _CANDIDATE": Attack(", "),
+    "content.rendering.html.html_allow_list: _COMMENT": Attack("/*"),
+    "content.rendering.html.html_allow_list: _ESCAPE": Attack("\\\\a"),
+    "content.rendering.html.html_allow_list: _FONT_URL": Attack("data:"),
+    "content.rendering.html.html_allow_list: _IGNORED": Attack(" "),
+    "content.rendering.html.html_allow_list: _OFFICE_ELEMENT": Attack("a", "o:"),
+    "content.rendering.html.html_allow_list: _PICTURE_URL": Attack("data:image/"),
+    "content.rendering.html.html_allow_list: _PLAIN": Attack(" a=a", "a"),
+    "content.rendering.html.html_allow_list: _SCHEME": Attack("a"),
+    "content.rendering.html.html_allow_list: _STRAY": Attack("'"),
+    "content.rendering.html.html_allow_list: _STYLE": Attack("<style "),
+    "content.rendering.html.html_allow_list: _STYLE_END": Attack("</styl"),
+    "content.rendering.html.html_allow_list: _STYLE_URL": Attack("url( a"),
+    "content.rendering.html.html_allow_list: _TAG": Attack("<a "),
+    "content.rendering.html.html_tokens: _ATTRIBUTE": Attack("a", 'a="'),
+    "content.rendering.html.html_tokens: _TOKEN": Attack("<!--", end=""),
+    "content.rendering.html.html_tokens: _ANY_TAG": Attack("<a=", through=_read_tags),
+    "content.rendering.html.html_tokens: _LINE_END": Attack("\n"),
+    "content.rendering.html.html_tokens: _INSIDE": Attack("<"),
+    "content.rendering.html.html_tokens: _LEADING_ZEROS": Attack("0", "&#"),
+    "content.rendering.html.html_tokens: _NO_CHARACTER": Attack("&#1234567"),
+    "content.rendering.html.html_tokens: end": Attack(
         "</style", names={"tag": SimpleNamespace(name="style")}
     ),
     "content.rendering.letter: _SPACES": Attack(" "),
     "content.rendering.letter: _SIGNED_LINK": Attack("a", start="https://a.example/?token="),
     "content.rendering.letter: _SAFE_URL": Attack(" "),
-    "content.rendering.liquid: _DIRECTIVES": Attack("%-"),
-    "content.rendering.liquid_markers: _OPENING": Attack(" ", "{%"),
-    "content.rendering.liquid_markers: _QUOTED": Attack("'a\"", end=""),
-    "content.rendering.liquid_markers: _NESTED": Attack("{a"),
-    "content.rendering.liquid_markers: marker": Attack("q0123456789ab0", names={"self": _MARKED}),
-    "content.rendering.liquid_markers: words": Attack(
+    "content.rendering.liquid.liquid: _DIRECTIVES": Attack("%-"),
+    "content.rendering.liquid.liquid_markers: _OPENING": Attack(" ", "{%"),
+    "content.rendering.liquid.liquid_markers: _QUOTED": Attack("'a\"", end=""),
+    "content.rendering.liquid.liquid_markers: _NESTED": Attack("{a"),
+    "content.rendering.liquid.liquid_markers: marker": Attack(
+        "q0123456789ab0", names={"self": _MARKED}
+    ),
+    "content.rendering.liquid.liquid_markers: words": Attack(
         "<!--q0123456789ab000000z:", names={"mark": _MARK}
     ),
-    r"content.rendering.liquid_markers: f'{mark}(?:: ?\\1)?'": Attack(
+    r"content.rendering.liquid.liquid_markers: f'{mark}(?:: ?\\1)?'": Attack(
         "q0123456789ab000000z: ", names={"mark": _MARK}
     ),
-    r"content.rendering.liquid_markers: f'\\{{%-?\\s*+(end)?{name}\\s*+-?%\\}}'": Attack(
+    r"content.rendering.liquid.liquid_markers: f'\\{{%-?\\s*+(end)?{name}\\s*+-?%\\}}'": Attack(
         "{% endraw ", names={"name": "raw"}
     ),
     "content.rendering.markdown: _STOP": Attack("*"),
@@ -148,7 +149,7 @@ ATTACKS: Mapping[str, Attack] = {
     "content.rendering.styles: _DELIMITER": Attack("a"),
     "content.rendering.styles: _RULE": Attack("{"),
     "content.rendering.styles: _PROPERTY": Attack("; a "),
-    "content.rendering.text_to_html: _URL": Attack("http://"),
+    "content.rendering.html.text_to_html: _URL": Attack("http://"),
     "content.slices: _MARKUP": Attack("*"),
     "content.versions: _NAME": Attack("a"),
     "deliveries.figures.messages: _CURSOR": Attack("-1", "o"),
@@ -216,9 +217,11 @@ ATTACKS: Mapping[str, Attack] = {
     "providers.sendgrid.json_array: _SPACE": Attack(" "),
     "providers.sendgrid.json_array: _TOKEN": Attack('\\"', '"'),
     "providers.sendgrid.json_array: _WORD": Attack("a", end=","),
-    "providers.ses.sns_envelope: _CERTIFICATE_PATH": Attack("0", "/SimpleNotificationService-"),
-    "providers.ses.sns_envelope: _MESSAGE_ID": Attack("a-"),
-    "providers.ses.topic_arn: _ARN": Attack("-a", "arn:aws:sns:eu"),
+    "providers.ses.events.sns_envelope: _CERTIFICATE_PATH": Attack(
+        "0", "/SimpleNotificationService-"
+    ),
+    "providers.ses.events.sns_envelope: _MESSAGE_ID": Attack("a-"),
+    "providers.ses.events.topic_arn: _ARN": Attack("-a", "arn:aws:sns:eu"),
     "providers.set_up: _FOREIGN": Attack("."),
     "providers.set_up: _VISIBLE": Attack("a", end="\n"),
     "providers.smtp.framing: _LINE_END": Attack("\r"),

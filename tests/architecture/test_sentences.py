@@ -34,7 +34,7 @@ SPOKEN = [
 SET_UP = [
     "feedback/report_setup",
     "providers/sendgrid/event_setup.py",
-    "providers/ses/event_setup.py",
+    "providers/ses/events/event_setup.py",
 ]
 CHECKED = ["accounts/sender_checks.py", "providers"]
 SETTINGS = [

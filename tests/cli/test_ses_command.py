@@ -24,7 +24,7 @@ from postledger.fakes.ses.quota import UNLIMITED, Quota
 from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.providers.base import Category
-from postledger.providers.ses import event_documents
+from postledger.providers.ses.events import event_documents
 from postledger.providers.ses.settings import SesSettings
 from tests.cli.installations import DEAD
 

@@ -20,7 +20,8 @@ from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.feedback import topics
 from postledger.feedback.models import Topic
 from postledger.providers import set_up
-from postledger.providers.ses import aws_client, event_documents
+from postledger.providers.ses import aws_client
+from postledger.providers.ses.events import event_documents
 from postledger.providers.ses.settings import SesSettings
 from tests.cli.installations import DEAD
 

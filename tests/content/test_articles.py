@@ -16,7 +16,7 @@ from postledger.content.articles import (
     InvalidArticleKeyError,
     SliceUnknownError,
 )
-from postledger.content.rendering.checks import UnstorableTextError
+from postledger.content.rendering.html.checks import UnstorableTextError
 from postledger.content.slice_checks import InvalidSliceError
 from postledger.content.slices import Slice, SliceFields
 from tests import round_trips

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from postledger.content.rendering import checks
+from postledger.content.rendering.html import checks
 
 SOUND = [
     "<p>Hello</p>",

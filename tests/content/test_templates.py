@@ -13,7 +13,7 @@ from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.models import AuditEntry
 from postledger.content import models, templates
 from postledger.content.locales import InvalidLocaleError, MissingLocaleError
-from postledger.content.rendering.checks import UnstorableTextError
+from postledger.content.rendering.html.checks import UnstorableTextError
 from postledger.content.rendering.source import Format, Source
 from postledger.content.templates import (
     InvalidTemplateKeyError,

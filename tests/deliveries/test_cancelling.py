@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from psycopg import sql as pg
 
-from postledger.deliveries import audit, entries, explain, ledger, queries
+from postledger.deliveries import audit, entries, ledger, queries
 from postledger.deliveries.entries import Cancellation, Decision, SeenDelivery, StreamKind, Window
+from postledger.deliveries.explanations import explain
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State

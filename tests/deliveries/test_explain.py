@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from postledger.deliveries import explain, history_texts
 from postledger.deliveries.entries import AttemptOutcome, Decision, Hold, HoldScope, StreamKind
+from postledger.deliveries.explanations import explain, history_texts
+from postledger.deliveries.explanations.reason_texts import explain_reason
 from postledger.deliveries.ledger import books
 from postledger.deliveries.queries import (
     AttemptFacts,
@@ -19,7 +20,6 @@ from postledger.deliveries.queries import (
     WaitSummary,
     WorkFacts,
 )
-from postledger.deliveries.reason_texts import explain_reason
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.providers.base import EventKind

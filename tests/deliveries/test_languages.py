@@ -10,10 +10,10 @@ import pytest
 from django.utils import translation
 from django.utils.translation import gettext
 
-from postledger.deliveries import explain, history_texts, why
 from postledger.deliveries.entries import AttemptOutcome, Hold, HoldScope
+from postledger.deliveries.explanations import explain, history_texts, why
+from postledger.deliveries.explanations.reason_texts import explain_reason
 from postledger.deliveries.queries import AttemptFacts, Books, ReportCounts, WaitSummary
-from postledger.deliveries.reason_texts import explain_reason
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from tests.deliveries.test_explain import BLOCK, CODED_BLOCK, DELIVERY, NOON, PAUSE, STREAM, WORK

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from postledger.deliveries.entries import AttemptOutcome
-from postledger.deliveries.reason_texts import explain_reason
+from postledger.deliveries.explanations.reason_texts import explain_reason
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 

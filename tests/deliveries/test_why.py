@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from postledger.deliveries import why
 from postledger.deliveries.entries import Hold, HoldScope
+from postledger.deliveries.explanations import why
+from postledger.deliveries.explanations.reason_texts import explain_reason
+from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.queries import DeliveryFacts, StreamFacts, WaitSummary
-from postledger.deliveries.reason_texts import explain_reason
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
-from postledger.deliveries.why import Cause
 from tests.deliveries.test_explain import BLOCK, DELIVERY, NOON, PAUSE, STREAM, WORK
 
 HOUR = timedelta(hours=1)

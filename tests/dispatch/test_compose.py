@@ -9,7 +9,7 @@ from email.parser import BytesParser
 import pytest
 
 from postledger.contacts.standings import Standings
-from postledger.content.rendering import checks
+from postledger.content.rendering.html import checks
 from postledger.deliveries.entries import AttemptOutcome, Batch, Body, Recipient, StreamKind, Window
 from postledger.deliveries.ledger import shared_position
 from postledger.deliveries.queries import StreamFacts

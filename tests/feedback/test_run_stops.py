@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 import pytest
 from django.db import connection, transaction
 
-from postledger.deliveries import entries, explain, ledger, queries
+from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.entries import Hold, StreamKind
+from postledger.deliveries.explanations import explain
 from postledger.deliveries.models import StreamDelta
 from postledger.deliveries.reasons import Reason
 from postledger.feedback import run_stops

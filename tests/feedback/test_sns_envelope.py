@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from postledger.providers.ses import sns_envelope
-from postledger.providers.ses.sns_envelope import Envelope, Kind, Malformed
+from postledger.providers.ses.events import sns_envelope
+from postledger.providers.ses.events.sns_envelope import Envelope, Kind, Malformed
 from tests.feedback import sns
 
 ARN = "arn:aws:sns:eu-west-1:123456789012:events"

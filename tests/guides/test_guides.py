@@ -15,7 +15,7 @@ from django.db import connection
 
 from postledger.accounts import keys
 from postledger.accounts.keys import Scope
-from postledger.content.rendering import liquid
+from postledger.content.rendering.liquid import liquid
 from tests.fakes import notion
 from tests.fakes import notion_pages as pages
 from tests.journeys import rig, stage

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from postledger.content.rendering.checks import Finding
+from postledger.content.rendering.html.checks import Finding
 from postledger.content.rendering.source import Format, Source, SourceError, make_script
 from postledger.lib.child_pool import AllBusyError, ChildPool, NoAnswerError
 from tests import children

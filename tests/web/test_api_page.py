@@ -18,7 +18,7 @@ from pydantic import BaseModel
 import postledger
 from postledger.accounts.keys import Scope
 from postledger.campaigns.planning import planning
-from postledger.content.rendering import html_allow_list
+from postledger.content.rendering.html import html_allow_list
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.lib.ids import DeliveryId
 from postledger.providers import headers

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.utils.translation import gettext, ngettext
 
 from postledger.alerts.detection import Cause
-from postledger.deliveries.reason_texts import explain_reason
+from postledger.deliveries.explanations.reason_texts import explain_reason
 from postledger.deliveries.reasons import Reason
 
 

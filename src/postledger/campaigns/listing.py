@@ -14,8 +14,8 @@ from postledger.campaigns.runs import progress, run_causes
 from postledger.campaigns.runs.progress import Progress, ReadRun
 from postledger.campaigns.states import RunState
 from postledger.deliveries import queries
+from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.queries import Books
-from postledger.deliveries.why import Cause
 from postledger.lib.ids import LAST_ID
 
 # Campaigns whose run is not over are read at once, to tell those that move from those that wait.

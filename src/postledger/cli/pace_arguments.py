@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from postledger.accounts import working_hours
 from postledger.accounts.models import Sender, Workspace
 from postledger.accounts.working_hours import Hours
-from postledger.deliveries.explain import format_time
+from postledger.deliveries.explanations.explain import format_time
 from postledger.pacing import hours, stored
 
 NONE = "none"

@@ -8,9 +8,9 @@ from postledger.accounts import queries as accounts
 from postledger.content import isolation, letters, slices
 from postledger.content.brandings import find_branding
 from postledger.content.rendering import mail_preview
-from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.compiled_template import Values
 from postledger.content.rendering.footer import FooterEnvMissingError
+from postledger.content.rendering.html.checks import Finding
 from postledger.content.rendering.letter import Script
 from postledger.content.rendering.mail_preview import MailPreview, PreviewFooter
 from postledger.content.rendering.source import Source

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from postledger.content import isolation
-from postledger.content.rendering import checks, mail_preview
+from postledger.content.rendering import mail_preview
+from postledger.content.rendering.html import checks
 from postledger.content.rendering.letter import GIVEN
 from postledger.content.rendering.source import Format, Source
 from postledger.content.slices import SliceFields

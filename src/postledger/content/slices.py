@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from postledger.content.rendering.liquid_text import split_liquid
+from postledger.content.rendering.liquid.liquid_text import split_liquid
 from postledger.content.rendering.source import Format, Source
 from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import say

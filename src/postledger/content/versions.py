@@ -10,7 +10,8 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 
 from postledger.content import isolation, locales
-from postledger.content.rendering import checks, letter
+from postledger.content.rendering import letter
+from postledger.content.rendering.html import checks
 from postledger.content.rendering.source import Format, Source, make_script
 from postledger.lib.errors import RefusedError, TooManyRequestsError
 from postledger.lib.sentences import say

@@ -9,9 +9,9 @@ from django.utils.translation import gettext
 
 from postledger.deliveries import causes, queries
 from postledger.deliveries.entries import UNCOUNTED, Hold, HoldScope
+from postledger.deliveries.explanations.reason_texts import explain_reason
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.queries import StreamFacts, WorkFacts
-from postledger.deliveries.reason_texts import explain_reason
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId

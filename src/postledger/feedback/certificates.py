@@ -16,8 +16,8 @@ from functools import cache
 import httpx
 import structlog
 
-from postledger.providers.ses import sns_envelope
-from postledger.providers.ses.sns_envelope import SigningCertificate
+from postledger.providers.ses.events import sns_envelope
+from postledger.providers.ses.events.sns_envelope import SigningCertificate
 
 type Fetch = Future[SigningCertificate | None]
 

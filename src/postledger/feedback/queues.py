@@ -13,8 +13,8 @@ from postledger.feedback import inbox, topics
 from postledger.feedback.inbox import IncomingMessage
 from postledger.feedback.topics import ListenedTopic
 from postledger.observability import metrics
-from postledger.providers.ses import sns_envelope
-from postledger.providers.ses.sns_envelope import Kind, Malformed
+from postledger.providers.ses.events import sns_envelope
+from postledger.providers.ses.events.sns_envelope import Kind, Malformed
 
 MOST_AT_ONCE = 10  # messages; SQS's own limit
 

@@ -14,8 +14,8 @@ from postledger.accounts.trail import Action
 from postledger.feedback.models import Topic
 from postledger.lib.errors import ConflictError, RefusedError
 from postledger.lib.sentences import say
+from postledger.providers.ses.events.topic_arn import TopicArn, parse_topic_arn
 from postledger.providers.ses.settings import SesSettings
-from postledger.providers.ses.topic_arn import TopicArn, parse_topic_arn
 
 _SES = "ses"
 _LONGEST_ARN = 400

@@ -9,13 +9,13 @@ from postledger.content.brandings import find_branding
 from postledger.content.isolation import ContentTooCostlyError
 from postledger.content.letters import LetterCache
 from postledger.content.locales import MissingLocaleError
-from postledger.content.rendering import checks, html_allow_list, text_to_html
 from postledger.content.rendering import footer as footers
 from postledger.content.rendering.branding import Branding
 from postledger.content.rendering.compiled_template import MissingVariableError
 from postledger.content.rendering.footer import FooterEnvMissingError
+from postledger.content.rendering.html import checks, html_allow_list, text_to_html
 from postledger.content.rendering.letter import Letter
-from postledger.content.rendering.liquid import Budget
+from postledger.content.rendering.liquid.liquid import Budget
 from postledger.content.rendering.source import Source, make_script
 from postledger.content.templates import TemplateUnknownError
 from postledger.content.versions import Version

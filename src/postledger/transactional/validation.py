@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from postledger.content.rendering import checks
+from postledger.content.rendering.html import checks
 from postledger.lib import values
 from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId

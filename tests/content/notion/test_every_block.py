@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from postledger.content.notion import parsing
-from postledger.content.rendering import checks
+from postledger.content.rendering.html import checks
 from tests.content.notion import every_block, stage
 from tests.fakes.notion import FakeNotion
 

@@ -16,7 +16,7 @@ from postledger.content.notion import (
 )
 from postledger.content.notion.album import UnavailableError
 from postledger.content.notion.rich_text import Span, Style
-from postledger.content.rendering import checks
+from postledger.content.rendering.html import checks
 from tests.fakes import notion_pages
 
 PAGE = "/" + "0123456789abcdef" * 2

@@ -14,8 +14,8 @@ from postledger.content.rendering.compiled_template import (
     MissingVariableError,
     RenderError,
 )
-from postledger.content.rendering.liquid import Budget
-from postledger.content.rendering.liquid_text import without_liquid
+from postledger.content.rendering.liquid.liquid import Budget
+from postledger.content.rendering.liquid.liquid_text import without_liquid
 
 PLAIN = "Dear {{ name }}, {{ order.total }} for {{ name }}."
 

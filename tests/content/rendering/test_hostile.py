@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from postledger.content.rendering import liquid
 from postledger.content.rendering.compiled_template import CompiledTemplate, InvalidTemplateError
+from postledger.content.rendering.liquid import liquid
 from postledger.lib.errors import RefusedError
 from tests.content.rendering import hostile
 

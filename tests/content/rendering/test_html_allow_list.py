@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from postledger.content.rendering import checks, html_allow_list
+from postledger.content.rendering.html import checks, html_allow_list
 from postledger.content.rendering.source import Format, Source, make_script, prepare
 
 BUILDERS = sorted((Path(__file__).parent / "builders").glob("*.html"))

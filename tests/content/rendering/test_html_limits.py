@@ -2,8 +2,9 @@
 
 import pytest
 
-from postledger.content.rendering import html_limits, liquid_markers
-from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.content.rendering import html_limits
+from postledger.content.rendering.liquid import liquid_markers
+from postledger.content.rendering.liquid.liquid_markers import MarkedText
 
 
 def codes(html: str) -> list[str]:

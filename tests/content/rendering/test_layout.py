@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from postledger.content.rendering import liquid_markers, styles
-from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.content.rendering import styles
+from postledger.content.rendering.liquid import liquid_markers
+from postledger.content.rendering.liquid.liquid_markers import MarkedText
 
 
 def inlined(content: str = "<p>a</p>", locale: str = "en") -> str:

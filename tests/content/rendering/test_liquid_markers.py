@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postledger.content.rendering import liquid_markers
-from postledger.content.rendering.checks import Finding
-from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.content.rendering.html.checks import Finding
+from postledger.content.rendering.liquid import liquid_markers
+from postledger.content.rendering.liquid.liquid_markers import MarkedText
 
 PIECES = [
     "{{ name }}",

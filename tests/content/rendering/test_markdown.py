@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from liquid import Environment
 
-from postledger.content.rendering import liquid_markers, markdown
-from postledger.content.rendering.checks import Finding
-from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.content.rendering import markdown
+from postledger.content.rendering.html.checks import Finding
+from postledger.content.rendering.liquid import liquid_markers
+from postledger.content.rendering.liquid.liquid_markers import MarkedText
 from postledger.content.rendering.markdown import Rendered
 
 

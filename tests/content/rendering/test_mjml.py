@@ -2,9 +2,10 @@
 
 import pytest
 
-from postledger.content.rendering import liquid_markers, mjml, source
-from postledger.content.rendering.checks import Finding
-from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.content.rendering import mjml, source
+from postledger.content.rendering.html.checks import Finding
+from postledger.content.rendering.liquid import liquid_markers
+from postledger.content.rendering.liquid.liquid_markers import MarkedText
 from postledger.content.rendering.source import Format, Source
 
 

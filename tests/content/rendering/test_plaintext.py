@@ -2,8 +2,9 @@
 
 import pytest
 
-from postledger.content.rendering import liquid_markers, liquid_placement, plaintext
-from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.content.rendering import plaintext
+from postledger.content.rendering.liquid import liquid_markers, liquid_placement
+from postledger.content.rendering.liquid.liquid_markers import MarkedText
 
 
 def text(html: str) -> str:

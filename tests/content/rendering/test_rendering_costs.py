@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 import pytest
 
-from postledger.content.rendering import liquid
 from postledger.content.rendering.compiled_template import (
     CompiledTemplate,
     RenderError,
 )
 from postledger.content.rendering.letter import Letter, Script
-from postledger.content.rendering.liquid_text import split_liquid, without_liquid
+from postledger.content.rendering.liquid import liquid
+from postledger.content.rendering.liquid.liquid_text import split_liquid, without_liquid
 
 pytestmark = pytest.mark.slow
 

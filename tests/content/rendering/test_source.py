@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from liquid import Environment
 
-from postledger.content.rendering import liquid_markers, source
-from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.content.rendering import source
+from postledger.content.rendering.liquid import liquid_markers
+from postledger.content.rendering.liquid.liquid_markers import MarkedText
 from postledger.content.rendering.markdown import Rendered
 from postledger.content.rendering.source import Format, Source, SourceError
 

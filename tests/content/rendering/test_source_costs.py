@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from postledger.content.rendering import checks, html_tokens, mail_preview
-from postledger.content.rendering.html_tokens import LineNumbers
+from postledger.content.rendering import mail_preview
+from postledger.content.rendering.html import checks, html_tokens
+from postledger.content.rendering.html.html_tokens import LineNumbers
 from postledger.content.rendering.letter import Letter, LetterError, Script
 from postledger.content.rendering.source import Format, Source, SourceError, make_script
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from postledger.content.rendering import liquid_markers, liquid_placement, styles
-from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.content.rendering import styles
+from postledger.content.rendering.liquid import liquid_markers, liquid_placement
+from postledger.content.rendering.liquid.liquid_markers import MarkedText
 
 
 def inlined(html: str) -> str:

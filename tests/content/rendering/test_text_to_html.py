@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postledger.content.rendering import checks
-from postledger.content.rendering.text_to_html import from_text
+from postledger.content.rendering.html import checks
+from postledger.content.rendering.html.text_to_html import from_text
 
 
 @pytest.mark.parametrize(

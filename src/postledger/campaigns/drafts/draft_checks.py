@@ -13,7 +13,7 @@ from postledger.accounts import constraints
 from postledger.accounts import queries as accounts
 from postledger.contacts import lists
 from postledger.contacts.filters import expressions, parsing
-from postledger.content.rendering import checks
+from postledger.content.rendering.html import checks
 from postledger.lib import values
 from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import say

@@ -16,7 +16,7 @@ from postledger.contacts import audience, queries
 from postledger.content import notion_pages, previews, slices
 from postledger.content.brandings import find_branding
 from postledger.content.locales import MissingLocaleError
-from postledger.content.rendering.checks import Finding
+from postledger.content.rendering.html.checks import Finding
 from postledger.content.rendering.mail_preview import MailPreview
 from postledger.content.rendering.source import SourceError
 from postledger.content.slices import SubjectRequiredError

@@ -19,7 +19,7 @@ from postledger.accounts.integrations import NotionSettings
 from postledger.campaigns.models import ErrorRow, Mailout, Run
 from postledger.content.notion.api import NotionPageNotFoundError, NotionRequestRefusedError
 from postledger.content.notion.writing import DataSource, Value, Writer
-from postledger.content.rendering.checks import Finding
+from postledger.content.rendering.html.checks import Finding
 from postledger.deliveries import reporting, undecided
 from postledger.deliveries.reporting import ReportedDelivery
 from postledger.deliveries.states import State

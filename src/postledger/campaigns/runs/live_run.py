@@ -10,9 +10,9 @@ from postledger.campaigns.runs import progress, report, run_causes
 from postledger.campaigns.runs.progress import Progress
 from postledger.campaigns.runs.report import Failure
 from postledger.campaigns.runs.run_lookup import find_run
+from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.figures import pace
 from postledger.deliveries.figures.pace import PaceSeries
-from postledger.deliveries.why import Cause
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from postledger.campaigns.runs.run_lookup import CampaignUnknownError, find_run
 from postledger.campaigns.states import Ending, RunFacts, RunState
 from postledger.deliveries import causes, queries
 from postledger.deliveries.entries import Hold, HoldScope
-from postledger.deliveries.explain import format_time
+from postledger.deliveries.explanations.explain import format_time
+from postledger.deliveries.explanations.reason_texts import explain_reason
 from postledger.deliveries.figures import pace
 from postledger.deliveries.queries import Books, ReportCounts, StreamFacts, WaitSummary
-from postledger.deliveries.reason_texts import explain_reason
 from postledger.deliveries.reasons import LIMIT_REASONS, Reason
 from postledger.deliveries.states import State
 from postledger.lib import sentences

@@ -9,9 +9,9 @@ from postledger.campaigns.runs import progress
 from postledger.campaigns.runs.progress import AudienceWait, PlanningIssue, Progress, ReadRun
 from postledger.campaigns.runs.run_lookup import find_run
 from postledger.campaigns.states import RunState
-from postledger.deliveries import why
-from postledger.deliveries.reason_texts import explain_reason
-from postledger.deliveries.why import Cause
+from postledger.deliveries.explanations import why
+from postledger.deliveries.explanations.reason_texts import explain_reason
+from postledger.deliveries.explanations.why import Cause
 from postledger.lib.sentences import say
 
 

@@ -12,7 +12,8 @@ from django.db import connection
 
 from postledger.cli.drill.oracle import Violation
 from postledger.cli.drill.records import Booked, Exchange, Note, Taken
-from postledger.deliveries import audit, explain, queries
+from postledger.deliveries import audit, queries
+from postledger.deliveries.explanations import explain
 from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
 

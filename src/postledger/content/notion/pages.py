@@ -14,7 +14,7 @@ from postledger.content.notion.blocks import Block, Image
 from postledger.content.notion.client import Reader
 from postledger.content.notion.mailouts import MailoutPage
 from postledger.content.notion.rich_text import RichText
-from postledger.content.rendering.checks import Finding
+from postledger.content.rendering.html.checks import Finding
 from postledger.lib.sentences import say
 
 # Copies the picture at a URL and returns the URL of the copy; may raise UnavailableError.

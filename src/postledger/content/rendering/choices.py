@@ -22,7 +22,7 @@ from liquid.builtin.output import OutputNode
 from liquid.builtin.tags.if_tag import IfNode
 from liquid.expression import Expression
 
-from postledger.content.rendering.liquid import Budget, BudgetedContext
+from postledger.content.rendering.liquid.liquid import Budget, BudgetedContext
 
 _MOST_TESTED = 3  # names; each doubles the cases, and more
 _LONGEST_TESTED = 2_000  # characters; Liquid decides about longer texts, and may refuse them

@@ -19,11 +19,11 @@ from liquid.expression import Expression
 from liquid.stringify import to_liquid_string
 from markupsafe import escape
 
-from postledger.content.rendering import liquid
-from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.choices import Choice, find_choice, find_path
-from postledger.content.rendering.liquid import Budget, BudgetedContext
-from postledger.content.rendering.liquid_text import split_liquid
+from postledger.content.rendering.html.checks import Finding
+from postledger.content.rendering.liquid import liquid
+from postledger.content.rendering.liquid.liquid import Budget, BudgetedContext
+from postledger.content.rendering.liquid.liquid_text import split_liquid
 from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import Sentence, say
 

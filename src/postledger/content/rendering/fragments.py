@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import nh3
 
-from postledger.content.rendering import html_tokens
-from postledger.content.rendering.html_tokens import Kind
-from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.content.rendering.html import html_tokens
+from postledger.content.rendering.html.html_tokens import Kind
+from postledger.content.rendering.liquid.liquid_markers import MarkedText
 
 _SCHEMES = frozenset({"cid", "http", "https", "mailto", "sms", "tel"})
 # fmt: off

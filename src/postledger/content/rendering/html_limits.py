@@ -6,10 +6,10 @@ thousand of them end the process.
 
 from collections import Counter
 
-from postledger.content.rendering import html_tokens
-from postledger.content.rendering.checks import Finding
-from postledger.content.rendering.html_tokens import Kind
-from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.content.rendering.html import html_tokens
+from postledger.content.rendering.html.checks import Finding
+from postledger.content.rendering.html.html_tokens import Kind
+from postledger.content.rendering.liquid.liquid_markers import MarkedText
 from postledger.lib.sentences import say
 
 DEEPEST = 75  # with rows and cells between them, three times as deep: lxml drops what is below 255

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 
-from postledger.content.rendering import checks, footer, placeholders
-from postledger.content.rendering.checks import Finding, FindingsError
+from postledger.content.rendering import footer, placeholders
 from postledger.content.rendering.compiled_template import (
     CompiledTemplate,
     InvalidTemplateError,
@@ -22,8 +21,10 @@ from postledger.content.rendering.compiled_template import (
     join,
 )
 from postledger.content.rendering.footer import Footer
-from postledger.content.rendering.liquid import Budget
-from postledger.content.rendering.liquid_text import without_liquid
+from postledger.content.rendering.html import checks
+from postledger.content.rendering.html.checks import Finding, FindingsError
+from postledger.content.rendering.liquid.liquid import Budget
+from postledger.content.rendering.liquid.liquid_text import without_liquid
 from postledger.lib.sentences import Sentence, say
 from postledger.providers.mime import Filling
 from postledger.providers.patterns import Pattern

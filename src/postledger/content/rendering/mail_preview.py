@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
-from postledger.content.rendering import checks, html_tokens, preheader
 from postledger.content.rendering import footer as footers
+from postledger.content.rendering import preheader
 from postledger.content.rendering.branding import NO_BRANDING, Branding
-from postledger.content.rendering.checks import MOST_FINDINGS, Finding
 from postledger.content.rendering.compiled_template import (
     CompiledTemplate,
     InvalidTemplateError,
@@ -16,9 +15,11 @@ from postledger.content.rendering.compiled_template import (
     Values,
 )
 from postledger.content.rendering.footer import Footer
-from postledger.content.rendering.html_tokens import Kind, LineNumbers, Token
+from postledger.content.rendering.html import checks, html_tokens
+from postledger.content.rendering.html.checks import MOST_FINDINGS, Finding
+from postledger.content.rendering.html.html_tokens import Kind, LineNumbers, Token
 from postledger.content.rendering.letter import GIVEN, Letter, LetterError, Script
-from postledger.content.rendering.liquid_text import without_liquid
+from postledger.content.rendering.liquid.liquid_text import without_liquid
 from postledger.content.rendering.own_places import name_own_places
 from postledger.content.rendering.source import Source, SourceError, make_script
 from postledger.lib.sentences import say

@@ -8,10 +8,11 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
-from postledger.content.rendering import liquid_markers, markdown_liquid, plaintext
-from postledger.content.rendering.checks import Finding
-from postledger.content.rendering.liquid_markers import MarkedText
-from postledger.content.rendering.markdown_liquid import Unit
+from postledger.content.rendering import plaintext
+from postledger.content.rendering.html.checks import Finding
+from postledger.content.rendering.liquid import liquid_markers, markdown_liquid
+from postledger.content.rendering.liquid.liquid_markers import MarkedText
+from postledger.content.rendering.liquid.markdown_liquid import Unit
 from postledger.lib.sentences import say
 
 _DEEPEST = 40

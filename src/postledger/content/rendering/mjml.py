@@ -7,16 +7,12 @@ from itertools import islice
 
 import mrml
 
-from postledger.content.rendering import (
-    html_limits,
-    html_tokens,
-    liquid_markers,
-    liquid_placement,
-    styles,
-)
-from postledger.content.rendering.checks import MOST_FINDINGS, Finding
-from postledger.content.rendering.html_tokens import Kind, Token
-from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.content.rendering import html_limits, styles
+from postledger.content.rendering.html import html_tokens
+from postledger.content.rendering.html.checks import MOST_FINDINGS, Finding
+from postledger.content.rendering.html.html_tokens import Kind, Token
+from postledger.content.rendering.liquid import liquid_markers, liquid_placement
+from postledger.content.rendering.liquid.liquid_markers import MarkedText
 from postledger.lib.sentences import say
 
 _PARSER = mrml.ParserOptions(include_loader=mrml.memory_loader({}))

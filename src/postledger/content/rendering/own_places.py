@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from postledger.content.rendering.checks import Finding
+from postledger.content.rendering.html.checks import Finding
 
 _BEFORE_LINKS = ('"', "'", "(", "<", ": ")  # in HTML and in Markdown
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from postledger.content.rendering import html_tokens
-from postledger.content.rendering.checks import Finding
-from postledger.content.rendering.html_tokens import Kind, LineNumbers, Token
+from postledger.content.rendering.html import html_tokens
+from postledger.content.rendering.html.checks import Finding
+from postledger.content.rendering.html.html_tokens import Kind, LineNumbers, Token
 from postledger.lib.sentences import say
 
 # Two characters that mean nothing, around the number of a placeholder.

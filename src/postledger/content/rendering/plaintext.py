@@ -10,9 +10,9 @@ from inscriptis.html_properties import Display  # type: ignore[import-untyped]  
 from inscriptis.model.config import ParserConfig  # type: ignore[import-untyped]  # the same
 from inscriptis.model.html_element import HtmlElement  # type: ignore[import-untyped]  # the same
 
-from postledger.content.rendering import html_tokens
-from postledger.content.rendering.html_tokens import Kind, Token
-from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.content.rendering.html import html_tokens
+from postledger.content.rendering.html.html_tokens import Kind, Token
+from postledger.content.rendering.liquid.liquid_markers import MarkedText
 
 RULE = "-" * 40
 BETWEEN_CELLS = " | "

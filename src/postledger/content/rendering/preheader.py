@@ -3,14 +3,14 @@
 import re
 from html import escape, unescape
 
-from postledger.content.rendering import html_tokens
-from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.compiled_template import (
     CompiledTemplate,
     InvalidTemplateError,
 )
-from postledger.content.rendering.html_tokens import Kind
-from postledger.content.rendering.liquid_text import split_liquid, without_liquid
+from postledger.content.rendering.html import html_tokens
+from postledger.content.rendering.html.checks import Finding
+from postledger.content.rendering.html.html_tokens import Kind
+from postledger.content.rendering.liquid.liquid_text import split_liquid, without_liquid
 from postledger.lib.sentences import say
 
 MAX_PREHEADER = 200  # characters; mail programs show about half of them

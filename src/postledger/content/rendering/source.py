@@ -12,24 +12,16 @@ from enum import StrEnum
 from itertools import islice
 from typing import assert_never
 
-from postledger.content.rendering import (
-    checks,
-    fragments,
-    html_limits,
-    liquid_markers,
-    liquid_placement,
-    markdown,
-    mjml,
-    plaintext,
-    styles,
-)
+from postledger.content.rendering import fragments, html_limits, markdown, mjml, plaintext, styles
 from postledger.content.rendering import preheader as preheaders
 from postledger.content.rendering.branding import NO_BRANDING, Branding
-from postledger.content.rendering.checks import Finding, FindingsError
 from postledger.content.rendering.compiled_template import CompiledTemplate, InvalidTemplateError
 from postledger.content.rendering.footer import PLACE, Footer
+from postledger.content.rendering.html import checks
+from postledger.content.rendering.html.checks import Finding, FindingsError
 from postledger.content.rendering.letter import Script
-from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.content.rendering.liquid import liquid_markers, liquid_placement
+from postledger.content.rendering.liquid.liquid_markers import MarkedText
 from postledger.content.rendering.markdown import Rendered
 from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import say

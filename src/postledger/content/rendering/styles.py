@@ -12,11 +12,12 @@ from string import Template
 
 import css_inline
 
-from postledger.content.rendering import html_tokens, liquid_markers
 from postledger.content.rendering.branding import NO_BRANDING, Branding, render_logo
-from postledger.content.rendering.checks import Finding
-from postledger.content.rendering.html_tokens import Kind
-from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.content.rendering.html import html_tokens
+from postledger.content.rendering.html.checks import Finding
+from postledger.content.rendering.html.html_tokens import Kind
+from postledger.content.rendering.liquid import liquid_markers
+from postledger.content.rendering.liquid.liquid_markers import MarkedText
 from postledger.lib.sentences import say
 
 _LAYOUT = Template(Path(__file__).with_name("layout.html").read_text(encoding="utf-8"))

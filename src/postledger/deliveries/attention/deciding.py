@@ -12,8 +12,9 @@ from itertools import batched, groupby
 from django.db import transaction
 
 from postledger.accounts import trail
-from postledger.deliveries import explain, queries, undecided
+from postledger.deliveries import queries, undecided
 from postledger.deliveries.entries import SeenDelivery
+from postledger.deliveries.explanations import explain
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.states import State
 from postledger.lib import wake

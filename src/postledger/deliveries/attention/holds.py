@@ -11,13 +11,14 @@ from postledger.accounts import queries as account_queries
 from postledger.accounts import trail
 from postledger.accounts.models import Sender
 from postledger.accounts.people import actors
-from postledger.deliveries import causes, ledger, queries, why
+from postledger.deliveries import causes, ledger, queries
 from postledger.deliveries.attention import deciding
 from postledger.deliveries.entries import Hold, HoldScope
+from postledger.deliveries.explanations import why
+from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.reasons import LIMIT_REASONS, Reason
-from postledger.deliveries.why import Cause
 from postledger.lib import wake
 
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import LiteralString
 
-from postledger.deliveries import causes, queries, why
+from postledger.deliveries import causes, queries
 from postledger.deliveries.entries import Hold, StreamKind
+from postledger.deliveries.explanations import why
+from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.figures import pace
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.queries import Books, StreamFacts, WaitSummary
 from postledger.deliveries.reasons import Reason
-from postledger.deliveries.why import Cause
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from datetime import datetime
 from types import MappingProxyType
 
 from postledger.content import list_headers
-from postledger.content.rendering import checks
 from postledger.content.rendering.compiled_template import MissingVariableError, RenderError
+from postledger.content.rendering.html import checks
 from postledger.content.rendering.letter import TO_NAME, Letter, LetterError
 from postledger.deliveries import entries, ledger
 from postledger.deliveries.entries import Body, Entry, Recipient, StreamKind, Window

@@ -9,8 +9,8 @@ from postledger.feedback import topics
 from postledger.feedback.report_setup.account import AccountSetup
 from postledger.lib.sentences import say
 from postledger.providers import set_up
-from postledger.providers.ses import event_removal, event_setup
-from postledger.providers.ses.event_setup import Clients
+from postledger.providers.ses.events import event_removal, event_setup
+from postledger.providers.ses.events.event_setup import Clients
 from postledger.providers.ses.settings import SesSettings
 from postledger.providers.set_up import Step, StepState
 

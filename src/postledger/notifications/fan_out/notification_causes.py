@@ -8,10 +8,11 @@ from typing import LiteralString
 from django.utils.translation import gettext
 
 from postledger.contacts import sql
-from postledger.deliveries import explain, queries, why
-from postledger.deliveries.explain import format_time
+from postledger.deliveries import queries
+from postledger.deliveries.explanations import explain, why
+from postledger.deliveries.explanations.explain import format_time
+from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.reasons import Reason
-from postledger.deliveries.why import Cause
 from postledger.notifications.fan_out import skip_texts
 from postledger.notifications.fan_out.notification_facts import NotificationFacts
 from postledger.notifications.models import Event, Notification

@@ -12,7 +12,7 @@ from postledger.providers import addresses
 from postledger.providers.base import Finding
 from postledger.providers.http import reading
 from postledger.providers.http.reading import Obstacle, Service, Unread
-from postledger.providers.ses import event_findings, findings
+from postledger.providers.ses import findings
 from postledger.providers.ses.documents import (
     ACCOUNT_PATH,
     AccountState,
@@ -20,6 +20,7 @@ from postledger.providers.ses.documents import (
     EventDestinationsState,
     IdentityState,
 )
+from postledger.providers.ses.events import event_findings
 from postledger.providers.ses.settings import SesSettings
 
 _IDENTITY_PATH = "/v2/email/identities/{}"

@@ -11,15 +11,9 @@ from postledger.providers.http.exchange import Break
 from postledger.providers.http.messages import Answer
 from postledger.providers.http.provider import HttpProvider
 from postledger.providers.http.reading import Unread
-from postledger.providers.ses import (
-    account_check,
-    dns_records,
-    events,
-    findings,
-    outcomes,
-    quota,
-)
+from postledger.providers.ses import account_check, dns_records, findings, outcomes, quota
 from postledger.providers.ses.documents import IdentityState
+from postledger.providers.ses.events import events
 from postledger.providers.ses.settings import SesSettings
 
 if TYPE_CHECKING:

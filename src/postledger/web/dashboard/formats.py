@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
-from postledger.deliveries.why import Cause, leave_out_commands
+from postledger.deliveries.explanations.why import Cause, leave_out_commands
 from postledger.providers import addresses
 from postledger.web.shared import sentences
 

@@ -15,8 +15,8 @@ from postledger.feedback.inbox import IncomingMessage
 from postledger.feedback.topics import ListenedTopic
 from postledger.lib.errors import BadRequestError, ForbiddenError
 from postledger.lib.secrets import UnsealableError
-from postledger.providers.ses import sns_envelope
-from postledger.providers.ses.sns_envelope import Envelope, Kind, Malformed
+from postledger.providers.ses.events import sns_envelope
+from postledger.providers.ses.events.sns_envelope import Envelope, Kind, Malformed
 from postledger.web.hooks import posts
 from postledger.web.hooks.posts import NotNowError, Outcome, SignatureInvalidError
 

@@ -12,7 +12,7 @@ from postledger.cli import base_command, bulk_decisions
 from postledger.deliveries.attention import dead_letters, deciding
 from postledger.deliveries.attention.dead_letters import Cause
 from postledger.deliveries.attention.deciding import MailKey
-from postledger.deliveries.explain import format_time
+from postledger.deliveries.explanations.explain import format_time
 from postledger.deliveries.queries import StreamFacts
 
 _EFFECT = "stays failed and asks nobody any more"

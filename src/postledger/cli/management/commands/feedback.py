@@ -4,7 +4,7 @@ from typing import override
 
 from postledger.accounts.models import ProviderAccount, Workspace
 from postledger.cli import base_command
-from postledger.deliveries.explain import format_time
+from postledger.deliveries.explanations.explain import format_time
 from postledger.feedback import application
 from postledger.feedback.models import InboxMessage, UnmatchedEvent
 

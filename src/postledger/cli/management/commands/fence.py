@@ -17,7 +17,7 @@ from postledger.contacts.actions import suppression
 from postledger.contacts.consent import Origin
 from postledger.deliveries import entries, ledger, provider_logs, queries
 from postledger.deliveries.entries import Evidence
-from postledger.deliveries.explain import format_time
+from postledger.deliveries.explanations.explain import format_time
 
 _ONE_CLICK = re.compile(r"\bPOST [^\s\"]*?[?&]token=([^&\s\"]{1,4000})")
 _CAUSES = {

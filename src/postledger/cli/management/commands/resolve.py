@@ -13,7 +13,7 @@ from postledger.cli.bulk_decisions import Selection
 from postledger.deliveries import queries, undecided
 from postledger.deliveries.attention import doubts
 from postledger.deliveries.entries import Decision
-from postledger.deliveries.explain import format_time
+from postledger.deliveries.explanations.explain import format_time
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.states import State
 from postledger.deliveries.undecided import UndecidedDelivery

@@ -23,8 +23,8 @@ from postledger.deliveries import account_changes
 from postledger.deliveries import queries as mail_queries
 from postledger.deliveries.attention import holds
 from postledger.deliveries.entries import Hold
-from postledger.deliveries.explain import format_time
-from postledger.deliveries.reason_texts import explain_reason
+from postledger.deliveries.explanations.explain import format_time
+from postledger.deliveries.explanations.reason_texts import explain_reason
 
 
 class Command(base_command.NounCommand):

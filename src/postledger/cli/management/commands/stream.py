@@ -12,9 +12,9 @@ from postledger.cli import arguments, base_command
 from postledger.deliveries import causes, queries
 from postledger.deliveries.attention import holds
 from postledger.deliveries.entries import HoldScope
-from postledger.deliveries.explain import format_time
+from postledger.deliveries.explanations.explain import format_time
+from postledger.deliveries.explanations.reason_texts import explain_reason
 from postledger.deliveries.queries import Books, StreamFacts
-from postledger.deliveries.reason_texts import explain_reason
 from postledger.deliveries.reasons import Reason
 
 

@@ -12,10 +12,11 @@ from postledger.accounts import queries as accounts
 from postledger.campaigns.models import Run
 from postledger.campaigns.runs import progress, run_causes
 from postledger.cli import bulk_decisions
-from postledger.deliveries import explain, queries, why
+from postledger.deliveries import queries
+from postledger.deliveries.explanations import explain, why
+from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.queries import StreamFacts, WaitSummary
 from postledger.deliveries.states import State
-from postledger.deliveries.why import Cause
 from postledger.feedback import event_flow
 from postledger.notifications.fan_out import notification_causes, notification_facts
 from postledger.notifications.models import Event

@@ -25,7 +25,7 @@ from pydantic_core import CoreSchema, core_schema
 from postledger.accounts import constraints
 from postledger.contacts import details
 from postledger.content import locales
-from postledger.content.rendering import checks
+from postledger.content.rendering.html import checks
 from postledger.lib import moments, values
 from postledger.lib.ids import LAST_ID
 from postledger.lib.moments import FarMomentError

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from postledger.content import locales
-from postledger.content.rendering import checks
+from postledger.content.rendering.html import checks
 from postledger.deliveries.search import MailCursor, MailFilters
 from postledger.deliveries.states import State
 from postledger.lib import values

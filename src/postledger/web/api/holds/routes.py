@@ -7,9 +7,9 @@ from ninja import Query
 
 from postledger.accounts import sender_checks
 from postledger.accounts.keys import Scope
-from postledger.deliveries import why
 from postledger.deliveries.attention import holds
 from postledger.deliveries.entries import Hold
+from postledger.deliveries.explanations import why
 from postledger.lib.check_results import Level
 from postledger.web.api.common.decisions import show_text, show_title
 from postledger.web.api.common.fields import path_id

@@ -7,7 +7,7 @@ from ninja import Path
 
 from postledger.accounts.keys import Scope
 from postledger.content import previews, templates
-from postledger.content.rendering.checks import Finding
+from postledger.content.rendering.html.checks import Finding
 from postledger.content.templates import TemplateSummary, TemplateUnknownError
 from postledger.content.versions import Version
 from postledger.transactional.requests import InvalidMailError, MailIssue, Validation

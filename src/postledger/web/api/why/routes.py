@@ -13,10 +13,11 @@ from postledger.accounts import queries as accounts
 from postledger.accounts.keys import Scope
 from postledger.accounts.queries import SenderUnknownError
 from postledger.campaigns.runs import run_causes
-from postledger.deliveries import queries, why
+from postledger.deliveries import queries
 from postledger.deliveries.entries import StreamKind
+from postledger.deliveries.explanations import why
+from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.queries import StreamFacts
-from postledger.deliveries.why import Cause
 from postledger.lib.errors import NotFoundError
 from postledger.lib.ids import DeliveryId
 from postledger.notifications.fan_out import notification_causes, notification_facts

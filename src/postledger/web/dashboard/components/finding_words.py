@@ -9,8 +9,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from postledger.content.rendering.checks import MOST_TOLD, Finding, FindingsError
 from postledger.content.rendering.footer import FooterEnvMissingError
+from postledger.content.rendering.html.checks import MOST_TOLD, Finding, FindingsError
 from postledger.lib.errors import RefusedError
 from postledger.web.shared.sentences import translate
 

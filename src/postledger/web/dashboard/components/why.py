@@ -7,8 +7,8 @@ from datetime import datetime
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
+from postledger.deliveries.explanations.why import Cause, leave_out_commands
 from postledger.deliveries.reasons import Reason
-from postledger.deliveries.why import Cause, leave_out_commands
 from postledger.web.shared.sentences import translate
 
 # These end when a person decides something, and nothing else ends them.

@@ -23,7 +23,7 @@ from postledger.contacts import audience, lists
 from postledger.contacts.audience import FilterTooCostlyError
 from postledger.contacts.models import List
 from postledger.content import list_headers, versions
-from postledger.content.rendering.checks import MAX_HTML_BYTES, Finding
+from postledger.content.rendering.html.checks import MAX_HTML_BYTES, Finding
 from postledger.content.rendering.mail_preview import CLIPPED_BYTES
 from postledger.dispatch import heartbeat
 from postledger.lib.errors import RefusedError

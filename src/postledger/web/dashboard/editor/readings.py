@@ -16,7 +16,7 @@ from postledger.contacts.audience import FilterTooCostlyError
 from postledger.contacts.filters.expressions import Named
 from postledger.contacts.models import Contact
 from postledger.content import notion_pages
-from postledger.content.rendering import liquid_text
+from postledger.content.rendering.liquid import liquid_text
 from postledger.lib import moments
 from postledger.lib.errors import RefusedError
 from postledger.lib.moments import FarMomentError

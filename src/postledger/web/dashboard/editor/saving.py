@@ -15,7 +15,7 @@ from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.campaigns.launches.launching import AlreadyLaunchedError, CampaignChangedError
 from postledger.contacts.filters.parsing import InvalidFilterError
 from postledger.contacts.lists import ListUnknownError
-from postledger.content.rendering.checks import UnstorableTextError
+from postledger.content.rendering.html.checks import UnstorableTextError
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.mailing.send_times import InvalidTimingError
 from postledger.web.dashboard.access import Visitor

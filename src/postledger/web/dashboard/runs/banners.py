@@ -14,10 +14,10 @@ from postledger.campaigns.runs.progress import Progress, WaitingMails
 from postledger.campaigns.runs.run_steps import Step
 from postledger.campaigns.states import RunState
 from postledger.deliveries.entries import HoldScope
-from postledger.deliveries.reason_texts import explain_reason
+from postledger.deliveries.explanations.reason_texts import explain_reason
+from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
-from postledger.deliveries.why import Cause
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.components import why
 from postledger.web.dashboard.components.why import Choice, Why

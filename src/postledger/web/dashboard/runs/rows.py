@@ -14,9 +14,9 @@ from postledger.campaigns import listing
 from postledger.campaigns.listing import CampaignGroup, LaunchRow
 from postledger.campaigns.runs.progress import Progress
 from postledger.campaigns.states import RunState
+from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
-from postledger.deliveries.why import Cause
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.components import balance
 from postledger.web.dashboard.components.badges import Badge

@@ -19,10 +19,11 @@ from postledger.accounts.people import actors
 from postledger.accounts.people.roles import Permission
 from postledger.campaigns.runs import requeueing, run_lookup
 from postledger.contacts import queries as contacts
-from postledger.deliveries import queries, why
+from postledger.deliveries import queries
 from postledger.deliveries.attention import deciding
 from postledger.deliveries.attention.deciding import NotDecidedError
 from postledger.deliveries.entries import Body, StreamKind
+from postledger.deliveries.explanations import why
 from postledger.deliveries.queries import AttemptFacts, DeliveryFacts, EventFacts, StreamFacts
 from postledger.deliveries.states import State
 from postledger.dispatch import past_letters

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA1, SHA256, HashAlgorithm
 from cryptography.x509.oid import NameOID
 
-from postledger.providers.ses.topic_arn import parse_topic_arn
+from postledger.providers.ses.events.topic_arn import parse_topic_arn
 
 # SNS sends 256 KiB at most, which escapes of JSON inside JSON may double.
 LARGEST = 512 * 1024

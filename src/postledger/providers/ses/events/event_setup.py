@@ -13,8 +13,9 @@ from botocore.exceptions import ClientError
 
 from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import say
-from postledger.providers.ses import aws_client, event_documents
+from postledger.providers.ses import aws_client
 from postledger.providers.ses.documents import EventDestinationsState, EventDestinationState
+from postledger.providers.ses.events import event_documents
 from postledger.providers.ses.settings import SesSettings
 from postledger.providers.set_up import Step, StepState
 

@@ -5,8 +5,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from postledger.providers.ses import aws_client, event_setup
-from postledger.providers.ses.event_setup import Clients
+from postledger.providers.ses import aws_client
+from postledger.providers.ses.events import event_setup
+from postledger.providers.ses.events.event_setup import Clients
 from postledger.providers.set_up import Step, StepState
 
 _COUNTS = (

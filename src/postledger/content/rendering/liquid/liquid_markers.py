@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import accumulate
 
-from postledger.content.rendering.checks import Finding
+from postledger.content.rendering.html.checks import Finding
 from postledger.lib.sentences import say
 
 _MOST = 2_000

@@ -5,10 +5,11 @@ Parsers move text out of tables and out of the head, but they leave comments whe
 
 from collections.abc import Iterator
 
-from postledger.content.rendering import html_tokens, liquid_markers
-from postledger.content.rendering.checks import Finding
-from postledger.content.rendering.html_tokens import Kind, Token
-from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.content.rendering.html import html_tokens
+from postledger.content.rendering.html.checks import Finding
+from postledger.content.rendering.html.html_tokens import Kind, Token
+from postledger.content.rendering.liquid import liquid_markers
+from postledger.content.rendering.liquid.liquid_markers import MarkedText
 from postledger.lib.sentences import say
 
 _START = Token(Kind.OPENING, 0, 0)

@@ -11,7 +11,8 @@ from django.utils.translation import gettext, gettext_noop, ngettext, pgettext
 
 from postledger.deliveries import causes
 from postledger.deliveries.entries import Hold, HoldScope, StreamKind
-from postledger.deliveries.history_texts import describe_fact
+from postledger.deliveries.explanations.history_texts import describe_fact
+from postledger.deliveries.explanations.reason_texts import explain_reason
 from postledger.deliveries.queries import (
     AttemptFacts,
     Books,
@@ -23,7 +24,6 @@ from postledger.deliveries.queries import (
     WaitSummary,
     WorkFacts,
 )
-from postledger.deliveries.reason_texts import explain_reason
 from postledger.deliveries.states import State
 from postledger.deliveries.undecided import UnchangedDelivery
 

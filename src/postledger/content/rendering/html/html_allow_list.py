@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from postledger.content.rendering import html_tokens
-from postledger.content.rendering.html_tokens import Attribute, Kind, Token
+from postledger.content.rendering.html import html_tokens
+from postledger.content.rendering.html.html_tokens import Attribute, Kind, Token
 from postledger.lib.sentences import say
 
 # fmt: off

@@ -11,14 +11,14 @@ from django.utils.translation import gettext, gettext_noop
 
 from postledger.deliveries import causes
 from postledger.deliveries.entries import Hold, HoldScope
-from postledger.deliveries.explain import format_time
+from postledger.deliveries.explanations.explain import format_time
+from postledger.deliveries.explanations.reason_texts import explain_reason
 from postledger.deliveries.queries import (
     DeliveryFacts,
     StreamFacts,
     WaitSummary,
     WorkFacts,
 )
-from postledger.deliveries.reason_texts import explain_reason
 from postledger.deliveries.reasons import LIMIT_REASONS, Reason
 from postledger.deliveries.states import State
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Self, override
 
-from postledger.content.rendering import html_allow_list, html_tokens
-from postledger.content.rendering.html_tokens import Attribute, Kind, LineNumbers
+from postledger.content.rendering.html import html_allow_list, html_tokens
+from postledger.content.rendering.html.html_tokens import Attribute, Kind, LineNumbers
 from postledger.lib import sentences
 from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import say

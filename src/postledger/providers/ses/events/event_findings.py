@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from postledger.lib.check_results import Level
 from postledger.providers.base import Finding
 from postledger.providers.http.reading import Obstacle, Unread
-from postledger.providers.ses import event_documents, findings
+from postledger.providers.ses import findings
 from postledger.providers.ses.documents import EventDestinationsState
+from postledger.providers.ses.events import event_documents
 
 _CREATE = "Run postledger ses connect for this account with --create."
 

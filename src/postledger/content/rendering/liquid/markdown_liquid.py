@@ -11,7 +11,7 @@ from itertools import pairwise
 from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
-from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.content.rendering.liquid.liquid_markers import MarkedText
 
 type Unit = list[Token]  # one block with its content
 
