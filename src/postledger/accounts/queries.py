@@ -10,7 +10,7 @@ from django.db.models.functions import Lower
 from django.db.models.lookups import Exact
 
 from postledger.accounts import sealing, sending_limits
-from postledger.accounts.models import ApiKey, Member, ProviderAccount, Sender, Workspace
+from postledger.accounts.models import ApiKey, Member, ProviderAccount, Sender, User, Workspace
 from postledger.accounts.sending_limits import SendingLimits
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.lib.sentences import say
@@ -252,6 +252,11 @@ def find_sender(workspace_id: int, *, address: str) -> Sender:
 def members(workspace_id: int) -> list[Member]:
     own = Member.objects.filter(workspace_id=workspace_id, removed_at=None)
     return list(own.order_by("email"))
+
+
+def people_who_joined(workspace_id: int) -> list[User]:
+    """Whose entries the audit trail may have: also those who were removed since."""
+    return list(User.objects.filter(member__workspace_id=workspace_id).distinct().order_by("email"))
 
 
 def member_by_email(workspace_id: int, *, email: str) -> Member | None:

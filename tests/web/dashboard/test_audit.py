@@ -10,6 +10,7 @@ from django.db import connection
 from postledger.accounts import keys, trail
 from postledger.accounts.keys import Scope
 from postledger.accounts.models import AuditEntry
+from postledger.accounts.people import members
 from postledger.accounts.people.roles import Role
 from postledger.accounts.trail import Action
 from postledger.contacts import segments
@@ -81,6 +82,27 @@ def test_the_audit_log_is_searched_by_action_subject_and_person(alice: Person) -
     assert find(who=f"user {bob.user.pk}") == [4]
     assert find(q="key.", who=f"user {alice.user.pk}") == [1]
     assert find(q="nothing") == []
+
+
+def test_people_who_were_removed_can_still_be_searched_for(alice: Person) -> None:
+    bob = person(Role.VIEWER, name="bob")
+    note(bob, 4)
+    members.remove_member(alice.workspace.pk, member_id=bob.member.pk, now=NOW, actor="alice")
+
+    page = alice.client.get(alice.url("settings/audit/"), {"who": f"user {bob.user.pk}"})
+
+    assert f'<option value="user {bob.user.pk}" selected>Bob</option>' in page.content.decode()
+    assert subjects(page.content.decode()) == [4]
+
+
+def test_a_moment_in_an_entry_is_read_in_the_zone_of_the_workspace(alice: Person) -> None:
+    type(alice.workspace).objects.update(time_zone="Europe/Lisbon")
+    data = {"successor": "x", "works_until": "2026-07-20T00:15:04.204568+00:00"}
+    trail.note(alice.workspace.pk, actor="a", action="key.rotated", subject="key 1", data=data)
+
+    page = alice.client.get(alice.url("settings/audit/"))
+
+    assert "works_until 2026-07-20 01:15 WEST" in read(page)
 
 
 def test_entries_alike_in_a_row_are_one_line(alice: Person) -> None:

@@ -288,7 +288,7 @@ def test_the_main_pages_are_used_by_keyboard_alone(acme: Workspace, origin: str)
     assert watch.complaints == []
 
 
-def test_the_first_run_proposes_the_zone_of_the_browser(origin: str) -> None:
+def test_the_first_run_proposes_the_zone_of_the_browser_and_shows_a_password(origin: str) -> None:
     Workspace.objects.create(name="default")
     with (
         browser.chromium() as chromium,
@@ -296,8 +296,13 @@ def test_the_first_run_proposes_the_zone_of_the_browser(origin: str) -> None:
     ):
         page.goto("/first-run")
         proposed = page.input_value("select[name=time_zone]")
+        page.click("button[data-show=id_password]")
+        shown = page.get_attribute("#id_password", "type")
+        page.click("button[data-show=id_password]")
+        hidden = page.get_attribute("#id_password", "type")
 
     assert (proposed, watch.complaints) == ("Europe/Lisbon", [])
+    assert (shown, hidden) == ("text", "password")
 
 
 def test_reading_and_forms_work_without_scripts(acme: Workspace, origin: str) -> None:

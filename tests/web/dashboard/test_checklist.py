@@ -20,6 +20,7 @@ PAGES = {
     "security": "/security",
     "start_provider": "/provider",
     "start_email": "/email",
+    "sender_edit": "/sender",
     "senders": "/senders",
     "imports": "/imports",
     "branding": "/branding",
@@ -28,6 +29,7 @@ NOTHING = Facts(
     owner="alice@acme.example",
     has_two_factor=False,
     senders=(),
+    nameless=(1, "news@acme.example"),
     has_sandbox=False,
     has_accepted=False,
     has_simulator=False,
@@ -56,22 +58,23 @@ def test_each_fact_ticks_its_own_item_off() -> None:
         {"has_two_factor": True},
         {"senders": ("news@acme.example",)},
         {"has_accepted": True},
+        {"has_sandbox": True, "nameless": None},
         {"has_contacts": True},
         {"has_footer": True},
     ]
     ticked = [done(replace(NOTHING, **change)) for change in changes]  # type: ignore[arg-type]
 
-    assert done(NOTHING) == [True, False, False, False, False, False]
-    assert [row.index(True, 1) for row in ticked] == [1, 2, 3, 4, 5]
+    assert done(NOTHING) == [True, False, False, False, False, False, False]
+    assert [row.index(True, 1) for row in ticked] == [1, 2, 3, 4, 5, 6]
 
 
 def test_bounces_are_tested_only_where_the_provider_reports_any() -> None:
     with_ses = replace(NOTHING, has_simulator=True)
 
-    assert len(done(NOTHING)) == 6
+    assert len(done(NOTHING)) == 7
     [item] = [item for item in checklist.list_items(with_ses, PAGES) if "bounces" in item.title]
     assert item.url == "/senders"
-    assert done(replace(with_ses, has_report=True))[4]
+    assert done(replace(with_ses, has_report=True))[5]
 
 
 def test_what_is_left_to_do_leads_to_the_page_where_it_is_done() -> None:
@@ -94,6 +97,7 @@ def test_facts_of_the_workspace_finish_the_list() -> None:
         alice.workspace.pk, name="ses", kind="ses", settings={"region": "eu-west-1"}, actor="a"
     )
     sender = cast.sender()
+    senders.rename_sender(alice.workspace.pk, sender_id=sender.pk, name="Acme", actor="a")
     senders.attach_sender(alice.workspace.pk, sender_id=sender.pk, account_id=account_id, actor="a")
     stream_id = cast.stream(mails=1)
     cast.book(stream_id, lambda position: entries.accepted(position, message_id="m-1"))

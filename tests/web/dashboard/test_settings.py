@@ -72,7 +72,26 @@ def test_what_the_operator_sets_is_shown_with_where_it_is_set(
 
     assert "<b>pt-BR</b>" in page
     assert "DEFAULT_LOCALE" in page
-    assert f"Since {ids.month_name(partitions.find_oldest_month())}. Whole months" in page
+    assert f"Since {ids.month_name(partitions.find_oldest_month())}. Older months" in page
+
+
+def test_zones_are_offered_by_region_and_a_stored_one_stays(alice: Person) -> None:
+    Workspace.objects.filter(pk=alice.workspace.pk).update(time_zone="W-SU")
+
+    page = alice.client.get(alice.url("settings/")).content.decode()
+
+    assert '<optgroup label="Europe">' in page
+    assert '<option value="W-SU" selected>' in page
+    assert '<option value="Factory">' not in page
+    assert save(alice, time_zone="W-SU").status_code == 302
+    assert save(alice, time_zone="Factory").status_code == 422
+
+
+def test_a_new_language_is_confirmed_in_that_language(alice: Person) -> None:
+    answer = alice.client.post("/account/security/", {"language": "ru"}, follow=True)
+
+    assert "Сохранено." in answer.content.decode()
+    assert "Saved." not in answer.content.decode()
 
 
 def test_what_was_changed_is_stored_and_audited_and_nothing_else(alice: Person) -> None:

@@ -16,6 +16,7 @@ from postledger.contacts import details, lists, queries
 from postledger.contacts.details import Details, InvalidContactError, Value
 from postledger.contacts.models import Contact
 from postledger.contacts.states import ListKind, SubscriptionState
+from postledger.web.dashboard import time_zones
 from postledger.web.dashboard.audience import attribute_rows, words
 from postledger.web.dashboard.forms import AddressField, PageForm
 from postledger.web.shared.sentences import translate
@@ -77,7 +78,7 @@ class ContactForm(PageForm):
         self.attribute_changes: Mapping[str, Value | None] = {}
         self.attribute_error = ""
 
-    def set_choices(self, name: str, choices: Sequence[tuple[str, str]]) -> None:
+    def set_choices(self, name: str, choices: Sequence[time_zones.Choice]) -> None:
         self.fields[name].choices = choices  # type: ignore[attr-defined]  # of a choice field
 
     def clean_name(self) -> str:
@@ -152,14 +153,14 @@ def _list_names(workspace_id: int) -> dict[str, str]:
     return dict(lists.name_apart(active))
 
 
-def _list_zones(workspace: Workspace, contact: Contact | None) -> list[tuple[str, str]]:
+def _list_zones(workspace: Workspace, contact: Contact | None) -> list[time_zones.Choice]:
     """What a contact may have, and what it has, although nobody knows that zone any more."""
     own = _("As the workspace: %(zone)s") % {"zone": workspace.time_zone}
-    zones = [("", own), *((zone, zone) for zone in sorted(available_timezones()))]
-    kept = contact.time_zone if contact else None
-    if kept and kept not in dict(zones):
-        zones.insert(1, (kept, _("%(zone)s (not known any more)") % {"zone": kept}))
-    return zones
+    kept = (contact.time_zone if contact else None) or ""
+    if kept in {"", *available_timezones()}:
+        return [("", own), *time_zones.list_choices(kept)]
+    unknown = (kept, _("%(zone)s (not known any more)") % {"zone": kept})
+    return [("", own), unknown, *time_zones.list_choices()]
 
 
 def _list_states(workspace_id: int, contact: Contact | None) -> dict[str, SubscriptionState]:

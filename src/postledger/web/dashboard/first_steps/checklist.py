@@ -31,6 +31,7 @@ class Facts:
     owner: str  # an address
     has_two_factor: bool  # the person who looks
     senders: tuple[str, ...]  # whose mail reaches people
+    nameless: tuple[int, str] | None  # the id and the address of a sender without a name
     has_sandbox: bool  # the sandbox takes mail meanwhile
     has_accepted: bool
     has_simulator: bool  # of a sender's provider; else nothing reports bounces
@@ -70,7 +71,10 @@ def build_checklist(visitor: Visitor) -> Checklist:
         for name, permission in _PAGES.items()
         if visitor.may(permission)
     }
-    return Checklist(list_items(_read_facts(visitor), pages))
+    facts = _read_facts(visitor)
+    if facts.nameless is not None and visitor.may(Permission.SET_UP):
+        pages["sender_edit"] = reverse("sender_edit", args=[workspace_id, facts.nameless[0]])
+    return Checklist(list_items(facts, pages))
 
 
 def _read_facts(visitor: Visitor) -> Facts:
@@ -82,6 +86,9 @@ def _read_facts(visitor: Visitor) -> Facts:
         owner=_find_owner(workspace),
         has_two_factor=is_mfa_enabled(visitor.user),
         senders=tuple(sender.address for sender in connected),
+        nameless=next(
+            ((own.pk, own.address) for own in connected or senders if not own.name), None
+        ),
         has_sandbox=len(senders) > len(connected),
         has_accepted=begun.has_accepted,
         has_simulator=any(map(_has_simulator, connected or senders)),
@@ -113,6 +120,7 @@ def list_items(facts: Facts, pages: dict[str, str]) -> list[Item]:
         _two_factor(facts, pages),
         _provider(facts, pages),
         _first_email(facts, pages),
+        _sender_name(facts, pages),
     ]
     if facts.has_simulator:
         items.append(_feedback(facts, pages))
@@ -153,6 +161,15 @@ def _first_email(facts: Facts, pages: dict[str, str]) -> Item:
         url="" if facts.has_accepted else pages.get("start_email", ""),
         action=_("Send it"),
     )
+
+
+def _sender_name(facts: Facts, pages: dict[str, str]) -> Item:
+    title = _("Give the sender a name")
+    if facts.nameless is None:
+        return Item("pen", title, is_done=bool(facts.senders or facts.has_sandbox))
+    text = _("Readers see only %(address)s until it has one.") % {"address": facts.nameless[1]}
+    url = pages.get("sender_edit", "")
+    return Item("pen", title, is_done=False, text=text, url=url, action=_("Name it"))
 
 
 def _feedback(facts: Facts, pages: dict[str, str]) -> Item:

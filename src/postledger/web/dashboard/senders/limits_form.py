@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, override
-from zoneinfo import available_timezones
 
 from django import forms
 from django.utils.dates import WEEKDAYS
@@ -14,6 +13,7 @@ from postledger.accounts.limits import LimitChanges
 from postledger.accounts.models import Sender
 from postledger.accounts.trail import Action
 from postledger.accounts.working_hours import Hours, InvalidHoursError
+from postledger.web.dashboard import time_zones
 from postledger.web.dashboard.forms import DecimalField, WholeNumberField
 from postledger.web.dashboard.shared_form import SharedForm
 
@@ -73,7 +73,7 @@ class LimitsForm(SharedForm):
     def __init__(self, *args: Any, workspace_zone: str, **options: Any) -> None:
         super().__init__(*args, **options)
         own = _("As the workspace: %(zone)s") % {"zone": workspace_zone}
-        zones = [(zone, zone) for zone in sorted(available_timezones())]
+        zones = time_zones.list_choices(kept=str(self.initial.get("zone") or ""))
         self.fields["zone"].choices = [("", own), *zones]  # type: ignore[attr-defined]  # of a choice field
 
     @override

@@ -1,9 +1,12 @@
 """Entries of the audit trail as sentences, for people who know no codes."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, cast
 
+from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
@@ -205,6 +208,9 @@ SENTENCES: Final[Mapping[Action, Promise | str]] = {
 }
 
 
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]{8,15}\+\d\d:\d\d")
+
+
 @dataclass(frozen=True, slots=True)
 class Deed:
     """A sentence around the name of a thing, and the facts that it leaves out."""
@@ -266,4 +272,7 @@ def _name_the_gone(entry: AuditEntry) -> str:
 def _write_value(value: object) -> object:
     if isinstance(value, list):
         return ", ".join(map(str, value))
+    if isinstance(value, str) and _MOMENT.fullmatch(value):
+        moment = datetime.fromisoformat(value)
+        return f"{timezone.localtime(moment):%Y-%m-%d %H:%M} {formats.zone(moment)}"
     return _ROLES.get(value, value) if isinstance(value, str) else value

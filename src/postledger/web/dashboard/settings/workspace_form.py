@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar
-from zoneinfo import available_timezones
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -20,6 +19,7 @@ from postledger.campaigns.launches import test_sends
 from postledger.deliveries import account_changes
 from postledger.lib.errors import RefusedError
 from postledger.providers import addresses
+from postledger.web.dashboard import time_zones
 from postledger.web.dashboard.shared_form import SharedForm
 from postledger.web.shared.sentences import translate
 
@@ -40,6 +40,9 @@ class WorkspaceForm(SharedForm):
         label=pgettext_lazy("of a thing", "Name"),
         max_length=constraints.LONGEST_NAME,
         widget=forms.TextInput({"autocomplete": "off"}),
+        help_text=gettext_lazy(
+            "Commands use this name, too: tell your operator when you change it."
+        ),
     )
     time_zone = forms.ChoiceField(
         label=gettext_lazy("Time zone"),
@@ -65,7 +68,7 @@ class WorkspaceForm(SharedForm):
 
     def __init__(self, workspace: Workspace, values: Mapping[str, object] | None = None) -> None:
         super().__init__(self._list_stored(workspace), values)
-        zones = [(zone, zone) for zone in sorted(available_timezones())]
+        zones = time_zones.list_choices(kept=workspace.time_zone)
         self.fields["time_zone"].choices = zones  # type: ignore[attr-defined]  # of a choice field
 
     def clean_test_emails(self) -> str:

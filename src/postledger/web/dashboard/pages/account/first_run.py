@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from typing import Any, Final, override
-from zoneinfo import available_timezones
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -18,6 +17,7 @@ from postledger.accounts.models import Member, User, Workspace
 from postledger.accounts.people import first_run, invitations
 from postledger.accounts.people.first_run import FirstRunCodeError, FirstRunOverError, NotSetUpError
 from postledger.deliveries import account_changes
+from postledger.web.dashboard import time_zones
 from postledger.web.dashboard.first_steps import steps
 from postledger.web.dashboard.forms import AddressField, PersonForm
 from postledger.web.dashboard.people import arrivals
@@ -38,7 +38,8 @@ class OwnerForm(PersonForm):
         label=gettext_lazy("One-time code"),
         max_length=100,
         help_text=gettext_lazy(
-            "`postledger up` printed it; `postledger first-run` prints a new one."
+            "Whoever started Postledger has it: `postledger up` printed it, and"
+            " `postledger first-run` prints a new one."
         ),
         widget=forms.TextInput(
             {"class": "input mono", "autocomplete": "off", "autocapitalize": "characters"}
@@ -63,7 +64,7 @@ class OwnerForm(PersonForm):
         super().__init__(values, initial={"time_zone": stored or _NO_ZONE})
         self._network = network
         zone = self.fields["time_zone"]
-        zone.choices = [(name, name) for name in sorted(available_timezones())]  # type: ignore[attr-defined]  # of a choice field
+        zone.choices = time_zones.list_choices(kept=stored or "")  # type: ignore[attr-defined]  # of a choice field
         if values is None and stored in {None, _NO_ZONE}:
             zone.widget.attrs["data-propose-zone"] = ""  # for zone.js
 

@@ -7,8 +7,8 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import get_language, gettext_lazy, override
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from postledger.accounts.models import User
@@ -41,7 +41,8 @@ def security_page(request: HttpRequest) -> HttpResponse:
         return _render(request, user, ProfileForm({"name": user.name, "language": user.language}))
     form = ProfileForm(request.POST)
     if form.is_valid() and _save(user, form):
-        messages.success(request, _("Saved."))
+        with override(form.cleaned_data["language"] or get_language()):
+            messages.success(request, _("Saved."))
         return redirect("security")
     return _render(request, user, form, status=422)
 

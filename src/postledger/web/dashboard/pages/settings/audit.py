@@ -84,10 +84,6 @@ def _join_alike(entries: Iterable[AuditEntry]) -> Iterator[tuple[AuditEntry, int
 
 
 def _list_people(visitor: Visitor) -> list[tuple[str, str]]:
-    """Members who joined, as the trail names them, and as people do."""
-    members = queries.members(visitor.workspace.pk)
-    return [
-        (f"user {member.user_id}", member.name or member.email)
-        for member in members
-        if member.user_id is not None
-    ]
+    """Everybody who joined, as the trail names them, and as people do."""
+    people = queries.people_who_joined(visitor.workspace.pk)
+    return [(f"user {user.pk}", user.name or user.email) for user in people]

@@ -14,6 +14,16 @@ document.addEventListener("click", async (event) => {
   button.dataset.copied = "true";
 });
 
+// Shows what was typed into a field that hides it, so that nobody stores a slip.
+for (const button of document.querySelectorAll("[data-show]")) button.hidden = false;
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-show]");
+  if (!button) return;
+  const input = document.getElementById(button.dataset.show);
+  input.type = input.type === "password" ? "text" : "password";
+  [button.textContent, button.dataset.other] = [button.dataset.other, button.textContent];
+});
+
 // A message leaves after a while, unless it tells of an error or somebody is about to use it.
 const shownFor = 8_000; // milliseconds
 const isInUse = (toast) => toast.matches(":hover, :focus-within");
