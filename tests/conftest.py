@@ -31,6 +31,7 @@ def pytest_configure() -> None:
     os.environ["POSTLEDGER_ENV"] = ""
     # Redis counts for all tests.
     settings.FORM_MAILS_OF_ONE = settings.PROVIDER_CHECKS_OF_ONE = "1000000/minute"
+    settings.LINK_CHECKS_OF_ONE = "1000000/minute"
     for kind in ("KEYS_OF_ONE", "KEYS_OF_ALL", "PASSWORDS_OF_ONE", "PASSWORDS_OF_ALL"):
         setattr(settings, f"WRONG_{kind}", "1000000/minute")
     # A pool holds connections open, and PostgreSQL drops no database that is in use.

@@ -261,6 +261,8 @@ API_RATE = _env.api_rate
 FORM_MAILS_OF_ONE = "60/hour"
 # Providers that one workspace may have asked whether they take its mail.
 PROVIDER_CHECKS_OF_ONE = "60/hour"
+# Times that one workspace may have the links of a mail asked.
+LINK_CHECKS_OF_ONE = "200/hour"
 # Of one network, and of all together.
 WRONG_KEYS_OF_ONE = "100/minute"
 WRONG_KEYS_OF_ALL = "6000/minute"

@@ -1,4 +1,4 @@
-"""Reads a URL that a person named: once, within its time and size, and without redirects.
+"""Asks a URL that a person named: once, within its time and size, and without redirects.
 
 Whoever calls decides which addresses may be asked. A URL may have a key in it: no error repeats it,
 and none repeats what was answered.
@@ -18,7 +18,7 @@ from postledger.providers.http.pool import NoConnectionError, Origin, Pool, trus
 type FindAddresses = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _OK = 200
-_REDIRECTS = range(300, 400)
+REDIRECTS = range(300, 400)
 _URL = re.compile(r"[!-~]{1,2000}")
 
 
@@ -45,24 +45,46 @@ async def read_url(
     seconds: float,
     most_bytes: int = MAX_BODY,
 ) -> bytes:
-    """The body of the answer; raises UrlUnreadError, and what `find_addresses` raises of its own.
-
-    Only the addresses that were found are connected to.
-    """
+    """The body of the answer; raises UrlUnreadError, and what `find_addresses` raises."""
+    request = _write_request("GET", parts, [("Accept", "application/json"), *headers])
     try:
-        async with asyncio.timeout(seconds):
-            host, port = parts.hostname or "", _find_port(parts)
-            addresses = await find_addresses(host, port)
-            context = (
-                await asyncio.to_thread(trust_authorities) if parts.scheme == "https" else None
-            )
-            origins = [Origin(host, port, context, each) for each in addresses]
-            answer = await _ask(origins, _write_request(parts, headers), seconds, most_bytes)
+        answer = await _ask_host(parts, request, find_addresses, seconds, most_bytes)
     except TimeoutError:
         _fail(f"did not answer within {seconds:g} seconds")
     except OSError:
         _fail("is not known or cannot be reached")
     return _take_body(answer)
+
+
+async def ask_url(
+    method: str,
+    parts: SplitResult,
+    headers: Sequence[tuple[str, str]],
+    *,
+    find_addresses: FindAddresses,
+    seconds: float,
+) -> Answer | Break:
+    """The answer whatever its status, or why none came; raises OSError for a host that is not
+    known, TimeoutError, and what `find_addresses` raises of its own.
+    """
+    request = _write_request(method, parts, headers)
+    return await _ask_host(parts, request, find_addresses, seconds, MAX_BODY)
+
+
+async def _ask_host(
+    parts: SplitResult,
+    request: Request,
+    find_addresses: FindAddresses,
+    seconds: float,
+    most_bytes: int,
+) -> Answer | Break:
+    """Only the addresses that were found are connected to."""
+    async with asyncio.timeout(seconds):
+        host, port = parts.hostname or "", _find_port(parts)
+        addresses = await find_addresses(host, port)
+        context = await asyncio.to_thread(trust_authorities) if parts.scheme == "https" else None
+        origins = [Origin(host, port, context, each) for each in addresses]
+        return await _ask(origins, request, seconds, most_bytes)
 
 
 async def _ask(
@@ -86,16 +108,16 @@ async def _ask(
     return broken
 
 
-def _write_request(parts: SplitResult, headers: Sequence[tuple[str, str]]) -> Request:
-    usual = [("Host", parts.netloc), ("Accept", "application/json"), ("Connection", "close")]
+def _write_request(method: str, parts: SplitResult, headers: Sequence[tuple[str, str]]) -> Request:
+    usual = [("Host", parts.netloc), ("Connection", "close")]
     target = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
-    return Request("GET", target, [*usual, *headers], b"")
+    return Request(method, target, [*usual, *headers], b"")
 
 
 def _take_body(answer: Answer | Break) -> bytes:
     if isinstance(answer, Break):
         _fail(f"gave no answer: {answer.detail}")
-    if answer.status in _REDIRECTS:
+    if answer.status in REDIRECTS:
         _fail(f"answers with a redirect ({answer.status}), which is not followed")
     if answer.status != _OK:
         _fail(f"answers with the status {answer.status}")

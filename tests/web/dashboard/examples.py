@@ -285,6 +285,7 @@ EXAMPLES: Mapping[str, Example] = {
     "campaign_duplicate": Example(new_campaign, is_post=True),
     "campaign_edit": Example(new_draft),
     "campaign_checks": Example(new_draft),
+    "campaign_links": Example(new_draft),
     "campaign_audience": Example(new_draft),
     "campaign_preview": Example(new_draft),
     "campaign_letter": Example(new_draft),

@@ -62,6 +62,7 @@ class RenderedMail:
 class MailPreview:
     findings: tuple[Finding, ...]
     mail: RenderedMail | None = None  # None: the content has faults, or no values were given
+    script: Script | None = None  # None: no letter can be made of the content
 
     def faults(self) -> list[Finding]:
         return [finding for finding in self.findings if not finding.is_warning]
@@ -147,7 +148,7 @@ def review(script: Script, *, values: Values | None = None, has_footer: bool) ->
     except RenderError as failed:
         faults.append(Finding(failed.code, "html", failed.sentence))
     warnings = _warnings(mail.html if mail else script.html, has_footer=has_footer)
-    return MailPreview(tuple(islice(chain(faults, warnings), MOST_FINDINGS)), mail)
+    return MailPreview(tuple(islice(chain(faults, warnings), MOST_FINDINGS)), mail, script)
 
 
 def _warnings(html: str, *, has_footer: bool) -> Iterator[Finding]:

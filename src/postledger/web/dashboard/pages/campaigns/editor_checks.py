@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -19,18 +20,29 @@ from postledger.campaigns.launches import launching
 from postledger.campaigns.launches.test_sends import NoTestAddressError
 from postledger.campaigns.runs import report
 from postledger.campaigns.states import RunState
+from postledger.contacts import audience
 from postledger.contacts.audience import FilterTooCostlyError
+from postledger.content import link_checks
 from postledger.deliveries.states import State
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.finding_words import describe_refusal
-from postledger.web.dashboard.editor import confirming, outlook_card, people, preflight, readings
+from postledger.web.dashboard.editor import (
+    confirming,
+    content_checks,
+    outlook_card,
+    people,
+    preflight,
+    readings,
+)
 from postledger.web.dashboard.editor.readings import ReaderUnknownError
 from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.pages.campaigns.editor import list_steps
 from postledger.web.dashboard.parameters import read_text
 from postledger.web.dashboard.runs import rows, words
+from postledger.web.shared import throttle
 from postledger.web.shared.sentences import translate
+from postledger.web.shared.throttle import RateExceededError
 
 _ON_A_PAGE = 100
 _SETTLED = {RunState.OPEN, RunState.SENT, RunState.CLOSED, RunState.CANCELLED}
@@ -71,6 +83,31 @@ def show_checks(
     if is_part:
         return render_fragment(request, visitor, "dashboard/editor_checks.html", values)
     return render_page(request, visitor, "dashboard/editor_checks_page.html", values, status=status)
+
+
+@require_safe
+def show_links(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+    """Asks the links of the email; asked by htmx, the lines of the preflight, else the page."""
+    campaign, now = _find_draft(visitor, campaign_id), datetime.now(UTC)
+    workspace_id = visitor.workspace.pk
+    links = content_checks.list_links(workspace_id, campaign, now=now, patience=audience.PATIENCE)
+    trouble = ""
+    try:
+        throttle.count_visit(settings.LINK_CHECKS_OF_ONE, "links", str(workspace_id))
+        link_checks.read_reports(workspace_id, links, now=now)
+    except RateExceededError as exceeded:
+        text = _("Too many links were checked. Try again in %(minutes)s minutes.")
+        trouble = text % {"minutes": -(-exceeded.retry_after // 60)}
+    if "HX-Request" not in request.headers:
+        if trouble:
+            messages.warning(request, trouble)
+        return show_checks(request, visitor, campaign, {})
+    response = render_fragment(
+        request, visitor, "dashboard/editor_links.html", {"trouble": trouble}
+    )
+    if not trouble:
+        response.headers["HX-Trigger"] = "looked-up"  # the preflight has the answers then
+    return response
 
 
 def _find_draft(visitor: Visitor, campaign_id: int) -> CampaignFacts:

@@ -36,6 +36,9 @@ PAGES = [
     ),
     page(f"{_EDIT}/checks/", editor_checks.show, Permission.RUN_CAMPAIGNS, name="campaign_checks"),
     page(
+        f"{_EDIT}/links/", editor_checks.show_links, Permission.RUN_CAMPAIGNS, name="campaign_links"
+    ),
+    page(
         f"{_EDIT}/audience/",
         editor_checks.show_audience,
         Permission.RUN_CAMPAIGNS,

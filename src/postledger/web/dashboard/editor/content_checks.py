@@ -1,0 +1,268 @@
+"""What is checked of the email of a draft: its content, size, links, and the values it needs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from postledger.accounts.queries import SenderArchivedError
+from postledger.campaigns.drafts import preview, recipients
+from postledger.campaigns.drafts.drafts import CampaignFacts
+from postledger.campaigns.drafts.preview import AudienceCheck, PreviewRecipient
+from postledger.campaigns.drafts.recipients import RecipientCounts
+from postledger.contacts.audience import FilterTooCostlyError
+from postledger.content import link_checks, versions
+from postledger.content.link_checks import LinkReport, LinkState
+from postledger.content.rendering.html import links
+from postledger.content.rendering.html.checks import MAX_HTML_BYTES, Finding
+from postledger.content.rendering.mail_preview import CLIPPED_BYTES, MailPreview
+from postledger.lib.errors import RefusedError
+from postledger.mailing.content_source import ArticleSource, ContentSource, TemplateSource
+from postledger.web.dashboard import formats
+from postledger.web.dashboard.components import finding_words
+from postledger.web.dashboard.editor import choices
+from postledger.web.dashboard.editor.checks import OK, PROBLEM, WARNING, Check
+
+_ABOUT_LINKS = frozenset({"link_unreachable", "alt_missing"})
+# Told in the lines about the size, the footer and the parts.
+_TOLD_ELSEWHERE = frozenset(
+    {"html_clipped", "footer_missing", "footer_env_missing", SenderArchivedError.code}
+)
+_MISSING_VALUE = "template_missing_variable"
+# A title, and what to do; a link that turns programs away is no fault.
+_LINK_FAULTS: Mapping[LinkState, tuple[Promise, Promise]] = {
+    LinkState.GONE: (
+        gettext_lazy("A link is broken"),
+        gettext_lazy("%(url)s answers %(status)s: there is no page at this address."),
+    ),
+    LinkState.FAILS: (
+        gettext_lazy("A link leads to an error"),
+        gettext_lazy("%(url)s answers with the error %(status)s. Tell whoever runs the site."),
+    ),
+    LinkState.CIRCLES: (
+        gettext_lazy("A link is redirected too often"),
+        gettext_lazy("Browsers give up on %(url)s. Use the address to which it leads in the end."),
+    ),
+    LinkState.UNKNOWN: (
+        gettext_lazy("A link leads to a host that is not known"),
+        gettext_lazy("The host of %(url)s does not exist, or its name cannot be looked up."),
+    ),
+    LinkState.INSIDE: (
+        gettext_lazy("A link leads inside a network"),
+        gettext_lazy("Readers elsewhere cannot open %(url)s, so it was not checked."),
+    ),
+    LinkState.SILENT: (
+        gettext_lazy("A link does not answer"),
+        gettext_lazy("%(url)s gave no answer. Open it in a browser, or try again later."),
+    ),
+    LinkState.UNSAFE: (
+        gettext_lazy("A link is not safe"),
+        gettext_lazy("Browsers warn before they open %(url)s: its certificate is not accepted."),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ContentChecks:
+    lines: Sequence[Check]
+    links: Sequence[str]  # that are the same for every reader, and can be asked
+
+
+def check_content(
+    workspace_id: int, campaign: CampaignFacts, *, now: datetime, patience: timedelta
+) -> ContentChecks:
+    """As the first recipient would get it."""
+    try:
+        reader = _find_reader(workspace_id, campaign, now=now, patience=patience)
+        mail = preview.render_preview(workspace_id, campaign, reader, now=now).mail
+    except RefusedError as error:
+        text = finding_words.describe_refusal(error)
+        return ContentChecks(
+            [Check(PROBLEM, _("The content cannot be read"), text, "#content")], ()
+        )
+    lines = _check_mail(workspace_id, campaign, reader, mail, now=now)
+    return ContentChecks(list(lines), _list_links(mail))
+
+
+def list_links(
+    workspace_id: int, campaign: CampaignFacts, *, now: datetime, patience: timedelta
+) -> Sequence[str]:
+    """Those that the preflight asks; none of content that cannot be read."""
+    return check_content(workspace_id, campaign, now=now, patience=patience).links
+
+
+def _list_links(mail: MailPreview) -> Sequence[str]:
+    return link_checks.list_askable(links.list_links(mail.script.html)) if mail.script else ()
+
+
+def _check_mail(
+    workspace_id: int,
+    campaign: CampaignFacts,
+    reader: PreviewRecipient,
+    mail: MailPreview,
+    *,
+    now: datetime,
+) -> Iterator[Check]:
+    findings = [finding for finding in mail.findings if finding.code not in _TOLD_ELSEWHERE]
+    of_everybody = findings
+    if mail.mail is None and reader != preview.ANYBODY:
+        stand_in = replace(preview.ANYBODY, locale=reader.locale, ocd_ids=reader.ocd_ids)
+        of_everybody = list(
+            preview.render_preview(workspace_id, campaign, stand_in, now=now).mail.findings
+        )
+    if isinstance(campaign.content, ArticleSource):
+        findings, of_everybody = map(
+            list, map(finding_words.name_for_slices, (findings, of_everybody))
+        )
+    for finding in findings:
+        yield from _tell_finding(finding, is_of_everybody=finding in of_everybody)
+    if mail.mail is None:
+        return
+    if not any(finding.code in _ABOUT_LINKS for finding in findings):
+        yield Check(OK, _("Links and pictures are written as mail programs need them"))
+    yield _check_size(len(mail.mail.html.encode()))
+
+
+def _find_reader(
+    workspace_id: int, campaign: CampaignFacts, *, now: datetime, patience: timedelta
+) -> PreviewRecipient:
+    """The first recipient; anybody if there is none, or if finding one takes too long."""
+    try:
+        readers = recipients.list_people(
+            workspace_id, campaign, reason=None, limit=1, now=now, patience=patience
+        )
+    except FilterTooCostlyError:
+        readers = ()
+    if not readers:
+        return preview.ANYBODY
+    return preview.find_recipient(workspace_id, readers[0].contact_id, list_key=campaign.list_key)
+
+
+def _tell_finding(finding: Finding, *, is_of_everybody: bool) -> Iterator[Check]:
+    """A fault that one reader's values cause keeps nobody else from getting the mail."""
+    if finding.code == _MISSING_VALUE and "." not in finding.place:
+        return  # the lines about missing values count who lacks it
+    level = PROBLEM if is_of_everybody and not finding.is_warning else WARNING
+    title, text = finding_words.place(finding), finding_words.remedy(finding)
+    yield Check(level, title, text, "#content")
+
+
+def _check_size(size: int) -> Check:
+    values = {
+        "size": formats.count(-(-size // 1024)),
+        "most": formats.count(MAX_HTML_BYTES // 1024),
+        "clipped": formats.count(CLIPPED_BYTES // 1024),
+    }
+    if size > CLIPPED_BYTES:
+        text = _("Gmail hides everything after %(clipped)s KB. Put the most important first.")
+        return Check(WARNING, _("%(size)s KB of %(most)s KB") % values, text % values, "#content")
+    return Check(OK, _("%(size)s KB of %(most)s KB; Gmail cuts off above %(clipped)s KB") % values)
+
+
+def check_values(
+    workspace_id: int,
+    campaign: CampaignFacts,
+    counts: RecipientCounts,
+    *,
+    now: datetime,
+    patience: timedelta,
+) -> Iterator[Check]:
+    try:
+        audience = preview.check_audience(
+            workspace_id, campaign, now=now, patience=patience, patience_for_some=patience
+        )
+    except RefusedError:
+        return  # the content says why it cannot be read
+    if audience.missing_values is None:
+        title = _("Nobody was checked for missing values")
+        yield Check(WARNING, title, _("That took too long. Narrow the audience."), "#audience")
+        return
+    yield from _tell_missing(workspace_id, campaign.content, audience, counts)
+    if not audience.missing_values and counts.number:
+        title = _("Every variable has a value, or may be empty, for all %(number)s")
+        yield Check(OK, title % {"number": formats.count(counts.number)})
+
+
+def _tell_missing(
+    workspace_id: int, content: ContentSource, audience: AudienceCheck, counts: RecipientCounts
+) -> Iterator[Check]:
+    """Some who lack a value are a choice; a mail that would fail for all is a mistake."""
+    is_template = isinstance(content, TemplateSource)
+    url = _find_declaring_url(workspace_id, content)
+    for missing in audience.missing_values or ():
+        remedy = _tell_other_case(workspace_id, missing.variable)
+        if counts.is_exact and missing.count >= counts.number:
+            title = _("No recipient has a value for %(variable)s")
+            text = _("Every email would fail. Correct the name, or let the value be empty.")
+            if is_template:
+                text = _(
+                    "Every email would fail. Make it optional in a new version of the template."
+                )
+            title %= {"variable": missing.variable}
+            yield Check(PROBLEM, title, remedy or text, url)
+            continue
+        title = ngettext(
+            "%(number)s recipient has no %(variable)s",
+            "%(number)s recipients have no %(variable)s",
+            missing.count,
+        ) % {"number": formats.count(missing.count), "variable": missing.variable}
+        text = _("Their email would fail. Let the value be empty, or leave these people out.")
+        if is_template:
+            text = _(
+                "Their email would fail. Make it optional in a new version of the template, or"
+                " leave these people out."
+            )
+        yield Check(WARNING, title, remedy or text, url, missing.contacts)
+
+
+def _find_declaring_url(workspace_id: int, content: ContentSource) -> str:
+    """Where it is said that a variable may be empty."""
+    if not isinstance(content, TemplateSource):
+        return "#variables"
+    if content.key in versions.builtin_templates():
+        return "#content"  # nobody writes a version of it: another template is chosen
+    return reverse("template_write", args=[workspace_id, content.key])
+
+
+def _tell_other_case(workspace_id: int, variable: str) -> str:
+    """Names the attribute that differs by its capitals alone; empty if there is none."""
+    keys = set(choices.list_attributes(workspace_id)) - {variable}
+    for key in sorted(keys):
+        if key.casefold() == variable.casefold():
+            text = _("Contacts have %(key)s, and capitals count. Write %(key)s in the text.")
+            return text % {"key": key}
+    return ""
+
+
+def describe_links(reports: Sequence[LinkReport], *, recipient_count: int) -> Iterator[Check]:
+    """The faults, each with its link; the links that answer are one line."""
+    answering = sum(report.state is LinkState.WORKS for report in reports)
+    for report in reports:
+        if report.state in _LINK_FAULTS:
+            title, text = _LINK_FAULTS[report.state]
+            values = {"url": report.url, "status": report.status}
+            yield Check(WARNING, str(title), str(text) % values, "#content")
+        elif report.is_slow:
+            yield _tell_slow(report, recipient_count)
+    if answering:
+        text = ngettext(
+            "%(number)s link or picture answers", "%(number)s links and pictures answer", answering
+        )
+        yield Check(OK, text % {"number": formats.count(answering)})
+
+
+def _tell_slow(report: LinkReport, recipient_count: int) -> Check:
+    text = ngettext(
+        "%(url)s took %(time)s. %(number)s person may open it.",
+        "%(url)s took %(time)s. %(number)s people may open it.",
+        recipient_count,
+    ) % {
+        "url": report.url,
+        "time": formats.span(report.seconds),
+        "number": formats.count(recipient_count),
+    }
+    return Check(WARNING, _("A link answers slowly"), text, "#content")

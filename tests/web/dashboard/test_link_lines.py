@@ -1,0 +1,123 @@
+"""The preflight of a campaign asks its links, after the page is there."""
+
+import pytest
+from django.conf import LazySettings
+from pytest_django import Settings
+
+from postledger.content.link_checks import LinkReport, LinkState
+from postledger.content.rendering.source import Format
+from postledger.mailing.content_source import InlineSource
+from postledger.web.dashboard.editor import content_checks
+from postledger.web.dashboard.editor.checks import OK, WARNING
+from tests.campaigns import press
+from tests.web.dashboard import visitors
+from tests.web.dashboard.visitors import Person
+
+pytestmark = pytest.mark.django_db
+
+LINK = "https://acme.example/winter"
+INSIDE = "http://127.0.0.1:9/winter"
+
+
+@pytest.fixture
+def anna(settings: Settings) -> Person:
+    workspace_id = press.set_up_workspace(settings)
+    press.people(workspace_id, 2)
+    return visitors.sign_in(workspace_id)
+
+
+def draft(person: Person, *links: str, tag: str = "news") -> str:
+    body = "\n\n".join(["Hello, {{ name }}.", *(f"[Winter]({link})" for link in links)])
+    words = InlineSource("News", body, Format.MARKDOWN, required=("name",))
+    campaign_id = press.campaign(person.workspace_id, tag=tag, content=words)
+    return f"campaigns/{campaign_id}/edit/"
+
+
+def ask(person: Person, editor: str) -> tuple[str, str]:
+    answer = person.client.get(person.url(f"{editor}links/"), headers={"HX-Request": "true"})
+    return answer.content.decode(), answer.headers.get("HX-Trigger", "")
+
+
+def test_links_are_asked_by_another_request_and_counted_then(anna: Person) -> None:
+    editor = draft(anna, INSIDE)
+
+    before = anna.read(f"{editor}checks/")
+    _, trigger = ask(anna, editor)
+    after = anna.read(f"{editor}checks/")
+
+    assert f'hx-get="{anna.url(editor)}links/"' in before
+    assert "Links are being checked, and not counted yet." in before
+    assert "A link leads inside a network" not in before
+    assert trigger == "looked-up"
+    assert "A link leads inside a network" in after
+    assert f"Readers elsewhere cannot open {INSIDE}, so it was not checked." in after
+    assert "Links are being checked" not in after
+
+
+def test_a_draft_without_links_waits_for_none(anna: Person) -> None:
+    page = anna.read(f"{draft(anna)}checks/")
+
+    assert "/links/" not in page
+
+
+def test_without_scripts_asking_shows_the_page_with_the_answers(anna: Person) -> None:
+    page = anna.read(f"{draft(anna, INSIDE)}links/")
+
+    assert "A link leads inside a network" in page
+
+
+def test_a_broken_link_warns_and_does_not_refuse_the_launch(anna: Person) -> None:
+    page = anna.read(f"{draft(anna, INSIDE)}links/")
+
+    assert "problems: 0" in page
+    assert 'data-needs-saved aria-describedby="launch-hint"' in page
+
+
+def test_a_workspace_has_no_more_links_asked_than_it_may(
+    anna: Person, settings: LazySettings
+) -> None:
+    settings.LINK_CHECKS_OF_ONE = "1/hour"
+    ask(anna, draft(anna))
+
+    lines, trigger = ask(anna, draft(anna, INSIDE, tag="second"))
+
+    assert "Too many links were checked. Try again in 60 minutes." in lines
+    assert trigger == ""
+
+
+def test_what_a_link_has_in_it_stays_text(anna: Person) -> None:
+    page = anna.read(f"{draft(anna, 'http://127.0.0.1/<script>alert(1)</script>')}links/")
+
+    assert "<script>alert" not in page
+
+
+@pytest.mark.parametrize(
+    ("report", "title", "text"),
+    [
+        (LinkReport(LINK, LinkState.GONE, 404), "A link is broken", "answers 404"),
+        (LinkReport(LINK, LinkState.FAILS, 503), "A link leads to an error", "the error 503"),
+        (LinkReport(LINK, LinkState.CIRCLES), "redirected too often", "Browsers give up"),
+        (LinkReport(LINK, LinkState.UNKNOWN), "not known", "cannot be looked up"),
+        (LinkReport(LINK, LinkState.SILENT), "does not answer", "gave no answer"),
+        (LinkReport(LINK, LinkState.UNSAFE), "not safe", "its certificate"),
+        (LinkReport(LINK, LinkState.WORKS, 200, 6.2), "slowly", "6 seconds. 412,000 people"),
+    ],
+)
+def test_each_fault_of_a_link_is_said_with_what_to_do(
+    report: LinkReport, title: str, text: str
+) -> None:
+    line, *_ = content_checks.describe_links([report], recipient_count=412_000)
+
+    assert line.level == WARNING
+    assert title in line.title
+    assert text in line.text
+    assert LINK in line.text
+
+
+def test_links_that_answer_are_one_line_and_shy_ones_are_none() -> None:
+    states = (LinkState.WORKS, LinkState.WORKS, LinkState.UNSURE)
+    reports = [LinkReport(f"{LINK}/{n}", state, 200) for n, state in enumerate(states)]
+
+    [line] = content_checks.describe_links(reports, recipient_count=1)
+
+    assert (line.level, line.title) == (OK, "2 links and pictures answer")
