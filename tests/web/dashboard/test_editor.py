@@ -1066,3 +1066,27 @@ def test_a_value_that_readers_of_a_template_lack_leads_to_a_new_version(
     assert "Every email would fail. Make it optional in a new version of the template." in page
     assert f'href="{anna.url("content/templates/welcome/write/")}"' in page
     assert "et the value be empty" not in page
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        "",
+        "garbage",
+        "2026-01-01T00:00:00",
+        "0001-01-01T00:00:00+00:00",
+        "9999-12-31T23:59:59-12:00",
+    ],
+)
+def test_a_moment_that_no_page_of_ours_has_seen_is_a_conflict(
+    anna: Person, draft: int, seen: str
+) -> None:
+    workspaces.set_time_zone(anna.workspace_id, "America/New_York", actor="alice")
+    drafts.find_campaign(anna.workspace_id, draft)
+    url = anna.url(f"campaigns/{draft}/edit/")
+
+    part = anna.client.post(url, fields(draft, seen=seen, name="Mine"), headers=PART)
+    unchanged = anna.client.post(url, fields(draft, seen=seen), headers=PART)
+
+    assert part.status_code == unchanged.status_code == 200
+    assert Campaign.objects.get(pk=draft).name != "Mine"

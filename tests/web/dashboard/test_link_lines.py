@@ -9,6 +9,7 @@ from postledger.content.rendering.source import Format
 from postledger.mailing.content_source import InlineSource
 from postledger.web.dashboard.editor import content_checks
 from postledger.web.dashboard.editor.checks import OK, WARNING
+from postledger.web.dashboard.pages.campaigns import editor_checks
 from tests.campaigns import press
 from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
@@ -121,3 +122,23 @@ def test_links_that_answer_are_one_line_and_shy_ones_are_none() -> None:
     [line] = content_checks.describe_links(reports, recipient_count=1)
 
     assert (line.level, line.title) == (OK, "2 links and pictures answer")
+
+
+def test_one_check_of_a_workspace_runs_at_a_time_and_others_ask_again(anna: Person) -> None:
+    editor = draft(anna, INSIDE)
+    part = {"HX-Request": "true"}
+    running, asking = (
+        locks[anna.workspace_id] for locks in (editor_checks._running, editor_checks._asking)
+    )
+
+    with running, asking:
+        checks = anna.client.get(anna.url(f"{editor}checks/"), headers=part).content.decode()
+        lines, trigger = ask(anna, editor)
+    after = anna.client.get(anna.url(f"{editor}checks/"), headers=part).content.decode()
+
+    assert f'hx-get="{anna.url(editor)}checks/" hx-trigger="load delay:2s"' in checks
+    assert "Another campaign is being checked first." in checks
+    assert f'hx-get="{anna.url(editor)}links/"' in lines
+    assert trigger == ""
+    assert "Preflight" in after
+    assert "Another campaign" not in after

@@ -79,13 +79,13 @@ def check_content(
     try:
         reader = _find_reader(workspace_id, campaign, now=now, patience=patience)
         mail = preview.render_preview(workspace_id, campaign, reader, now=now).mail
+        lines = list(_check_mail(workspace_id, campaign, reader, mail, now=now))
     except RefusedError as error:
         text = finding_words.describe_refusal(error)
         return ContentChecks(
             [Check(PROBLEM, _("The content cannot be read"), text, "#content")], ()
         )
-    lines = _check_mail(workspace_id, campaign, reader, mail, now=now)
-    return ContentChecks(list(lines), _list_links(mail))
+    return ContentChecks(lines, _list_links(mail))
 
 
 def list_links(
@@ -193,8 +193,9 @@ def _tell_missing(
     """Some who lack a value are a choice; a mail that would fail for all is a mistake."""
     is_template = isinstance(content, TemplateSource)
     url = _find_declaring_url(workspace_id, content)
+    attributes = choices.list_attributes(workspace_id) if audience.missing_values else ()
     for missing in audience.missing_values or ():
-        remedy = _tell_other_case(workspace_id, missing.variable)
+        remedy = _tell_other_case(attributes, missing.variable)
         if counts.is_exact and missing.count >= counts.number:
             title = _("No recipient has a value for %(variable)s")
             text = _("Every email would fail. Correct the name, or let the value be empty.")
@@ -210,7 +211,10 @@ def _tell_missing(
             "%(number)s recipients have no %(variable)s",
             missing.count,
         ) % {"number": formats.count(missing.count), "variable": missing.variable}
-        text = _("Their email would fail. Let the value be empty, or leave these people out.")
+        text = _(
+            "Their email would fail. Say what stands there if the value is empty, let it be empty,"
+            " or leave these people out."
+        )
         if is_template:
             text = _(
                 "Their email would fail. Make it optional in a new version of the template, or"
@@ -228,11 +232,10 @@ def _find_declaring_url(workspace_id: int, content: ContentSource) -> str:
     return reverse("template_write", args=[workspace_id, content.key])
 
 
-def _tell_other_case(workspace_id: int, variable: str) -> str:
+def _tell_other_case(attributes: Sequence[str], variable: str) -> str:
     """Names the attribute that differs by its capitals alone; empty if there is none."""
-    keys = set(choices.list_attributes(workspace_id)) - {variable}
-    for key in sorted(keys):
-        if key.casefold() == variable.casefold():
+    for key in attributes:
+        if key != variable and key.casefold() == variable.casefold():
             text = _("Contacts have %(key)s, and capitals count. Write %(key)s in the text.")
             return text % {"key": key}
     return ""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from time import monotonic
 
 from django.conf import settings
 from django.urls import reverse
@@ -31,6 +32,9 @@ from postledger.web.dashboard.editor import content_checks
 from postledger.web.dashboard.editor.checks import OK, PROBLEM, WARNING, Check
 from postledger.web.dashboard.senders import dns_words
 from postledger.web.shared.sentences import translate
+
+# For all its searches among the recipients together; each of them has less.
+_PATIENCE, _LEAST = timedelta(seconds=8), timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +69,13 @@ def run_preflight(
     campaign: CampaignFacts,
     *,
     now: datetime,
-    patience: timedelta = audience.PATIENCE,
+    patience: timedelta = _PATIENCE,
 ) -> Preflight:
-    """What is looked for among the recipients and takes longer than `patience` is left out."""
-    workspace_id = visitor.workspace.pk
-    counts = recipients.count_recipients(workspace_id, campaign, now=now, patience=patience)
+    """What is looked for among the recipients after `patience` is left out."""
+    workspace_id, ends = visitor.workspace.pk, monotonic() + patience.total_seconds()
+    counts = recipients.count_recipients(
+        workspace_id, campaign, now=now, patience=_wait_until(ends)
+    )
     outlook = forecasts.forecast_campaign(
         workspace_id,
         campaign.id,
@@ -79,14 +85,18 @@ def run_preflight(
         now=now,
     )
     sender = accounts.find_sender(workspace_id, address=campaign.sender)
-    content = content_checks.check_content(workspace_id, campaign, now=now, patience=patience)
+    content = content_checks.check_content(
+        workspace_id, campaign, now=now, patience=_wait_until(ends)
+    )
     reports = link_checks.recall_reports(workspace_id, content.links, now=now)
     checks = [
         *_check_parts(workspace_id, campaign, now=now),
         *_check_people(counts, may_grow=_may_grow(workspace_id)),
         *content.lines,
         *content_checks.describe_links(reports or (), recipient_count=counts.number),
-        *content_checks.check_values(workspace_id, campaign, counts, now=now, patience=patience),
+        *content_checks.check_values(
+            workspace_id, campaign, counts, now=now, patience=_wait_until(ends)
+        ),
         *_check_footer(visitor),
         *_check_time(campaign, now=now),
         *_check_quota(sender, counts),
@@ -104,6 +114,11 @@ def run_preflight(
         if reports is None
         else "",
     )
+
+
+def _wait_until(ends: float) -> timedelta:
+    """How long one search may take of all that the preflight may; never nothing."""
+    return max(_LEAST, min(audience.PATIENCE, timedelta(seconds=ends - monotonic())))
 
 
 def _check_dns(sender: Sender, *, now: datetime) -> Iterator[Check]:

@@ -25,6 +25,7 @@ from postledger.campaigns.runs.run_lookup import CampaignUnknownError
 from postledger.content import pictures
 from postledger.content.picture_types import MOST_BYTES
 from postledger.content.rendering.source import Format
+from postledger.lib import moments
 from postledger.mailing.content_source import InlineSource
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.editor import choices, draft_form, saving
@@ -36,6 +37,8 @@ from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.runs import words
 from postledger.web.shared import languages
 from postledger.web.shared.sentences import translate
+
+_LONG_AGO = datetime(moments.FIRST_YEAR, 1, 2, tzinfo=UTC)  # in every zone
 
 
 class NewCampaignForm(PageForm):
@@ -140,12 +143,13 @@ def _save(
     return redirect("campaign_edit", visitor.workspace.pk, form.campaign.id)
 
 
-def read_moment(text: str) -> datetime | None:
-    """The moment of a change that a form has seen."""
+def read_moment(text: str) -> datetime:
+    """The moment of a change that a form has seen; long ago if the form is not ours."""
     try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return datetime.min.replace(tzinfo=UTC)  # of a form that is not ours: it has seen nothing
+        seen = datetime.fromisoformat(text)
+        return moments.to_utc(seen) if seen.tzinfo else _LONG_AGO
+    except (ValueError, OverflowError):
+        return _LONG_AGO
 
 
 def _leave(

@@ -1,7 +1,10 @@
 """What follows from a draft: its audience, preflight and forecast, and its tests."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from http import HTTPStatus
+from threading import Lock
 from typing import Any
 
 from django.conf import settings
@@ -25,6 +28,7 @@ from postledger.contacts.audience import FilterTooCostlyError
 from postledger.content import link_checks
 from postledger.deliveries.states import State
 from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.web.dashboard import refusals
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.editor import (
@@ -45,14 +49,45 @@ from postledger.web.shared.sentences import translate
 from postledger.web.shared.throttle import RateExceededError
 
 _ON_A_PAGE = 100
+_WAIT_OF_PART, _WAIT_OF_PAGE = 0.1, 5.0  # seconds until another check has ended
 _SETTLED = {RunState.OPEN, RunState.SENT, RunState.CLOSED, RunState.CANCELLED}
+# The checks of this process, and its questions about links, by workspace.
+_running: defaultdict[int, Lock] = defaultdict(Lock)
+_asking: defaultdict[int, Lock] = defaultdict(Lock)
 
 
 @require_safe
 def show(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
-    """Everything that is computed from the draft, from one reading; a page without htmx."""
+    """Everything that is computed from the draft, from one reading; a page without htmx.
+
+    One at a time for each workspace: it searches long among many contacts, and pages of others
+    wait for the same few threads.
+    """
     campaign = _find_draft(visitor, campaign_id)
-    return show_checks(request, visitor, campaign, {})
+    is_part = "HX-Request" in request.headers
+    running = _running[visitor.workspace.pk]
+    if not running.acquire(timeout=_WAIT_OF_PART if is_part else _WAIT_OF_PAGE):
+        return _show_busy(request, visitor, campaign, "editor_busy.html")
+    try:
+        return show_checks(request, visitor, campaign, {})
+    finally:
+        running.release()
+
+
+def _show_busy(
+    request: HttpRequest, visitor: Visitor, campaign: CampaignFacts, part: str
+) -> HttpResponse:
+    """The part asks again by itself."""
+    if "HX-Request" in request.headers:
+        url = reverse("campaign_links", args=[visitor.workspace.pk, campaign.id])
+        values = {"campaign": campaign, "url": url}
+        return render_fragment(request, visitor, f"dashboard/{part}", values)
+    return refusals.refuse(
+        request,
+        HTTPStatus.TOO_MANY_REQUESTS,
+        _("A campaign of this workspace is being checked"),
+        _("Only one is checked at a time. Go back, and try again in a moment."),
+    )
 
 
 def show_checks(
@@ -88,17 +123,16 @@ def show_checks(
 @require_safe
 def show_links(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
     """Asks the links of the email; asked by htmx, the lines of the preflight, else the page."""
-    campaign, now = _find_draft(visitor, campaign_id), datetime.now(UTC)
-    workspace_id = visitor.workspace.pk
-    links = content_checks.list_links(workspace_id, campaign, now=now, patience=audience.PATIENCE)
-    trouble = ""
+    campaign = _find_draft(visitor, campaign_id)
+    is_part = "HX-Request" in request.headers
+    asking = _asking[visitor.workspace.pk]
+    if not asking.acquire(timeout=_WAIT_OF_PART if is_part else _WAIT_OF_PAGE):
+        return _show_busy(request, visitor, campaign, "editor_links_pending.html")
     try:
-        throttle.count_visit(settings.LINK_CHECKS_OF_ONE, "links", str(workspace_id))
-        link_checks.read_reports(workspace_id, links, now=now)
-    except RateExceededError as exceeded:
-        text = _("Too many links were checked. Try again in %(minutes)s minutes.")
-        trouble = text % {"minutes": -(-exceeded.retry_after // 60)}
-    if "HX-Request" not in request.headers:
+        trouble = _ask_links(visitor, campaign)
+    finally:
+        asking.release()
+    if not is_part:
         if trouble:
             messages.warning(request, trouble)
         return show_checks(request, visitor, campaign, {})
@@ -108,6 +142,19 @@ def show_links(request: HttpRequest, visitor: Visitor, campaign_id: int) -> Http
     if not trouble:
         response.headers["HX-Trigger"] = "looked-up"  # the preflight has the answers then
     return response
+
+
+def _ask_links(visitor: Visitor, campaign: CampaignFacts) -> str:
+    """Why they were not asked; empty if they were."""
+    workspace_id, now = visitor.workspace.pk, datetime.now(UTC)
+    links = content_checks.list_links(workspace_id, campaign, now=now, patience=audience.PATIENCE)
+    try:
+        throttle.count_visit(settings.LINK_CHECKS_OF_ONE, "links", str(workspace_id))
+    except RateExceededError as exceeded:
+        text = _("Too many links were checked. Try again in %(minutes)s minutes.")
+        return text % {"minutes": -(-exceeded.retry_after // 60)}
+    link_checks.read_reports(workspace_id, links, now=now)
+    return ""
 
 
 def _find_draft(visitor: Visitor, campaign_id: int) -> CampaignFacts:
