@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -10,6 +11,7 @@ from postledger.campaigns.models import Campaign
 from postledger.contacts import lists
 from tests.web.callers import Caller
 from tests.web.dashboard.editor.draft_forms import PART, autosave, fields, read_text, save
+from tests.web.dashboard.focus import check_focus
 from tests.web.dashboard.visitors import Person
 
 
@@ -86,6 +88,30 @@ def test_what_is_wrong_stays_as_it_was_typed_and_the_rest_is_saved(
     assert "Write a day and a time" in text
     assert campaign.content["subject"] == "A better subject"
     assert (campaign.audience, campaign.timing) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("changes", "focused"),
+    [
+        ({"name": "", "field": ["attributes.age"], "op": ["over"], "value": ["many"]}, "name"),
+        ({"field": ["attributes.age"], "op": ["over"], "value": ["many"], "locale": "??"}, "value"),
+        ({"filter_json": "{plan: pro}", "when": "at", "at": "tomorrow"}, "filter_json"),
+        ({"locale": "??", "when": "at", "at": "tomorrow"}, "locale"),
+        ({"when": "at", "at": "tomorrow"}, "at"),
+        ({"has_window": "on", "opens": "09:00", "closes": "17:00"}, "weekdays"),
+    ],
+)
+def test_the_first_wrong_field_of_a_draft_has_the_focus(
+    anna: Person, draft: int, changes: dict[str, Any], focused: str
+) -> None:
+    check_focus(save(anna, draft, **changes), focused)
+
+
+def test_a_draft_that_saves_itself_takes_the_focus_from_nobody(anna: Person, draft: int) -> None:
+    refused = autosave(anna, draft, name="", when="at", at="tomorrow")
+
+    assert "this is not:" in read_text(refused)
+    assert "autofocus" not in read_text(refused)
 
 
 def test_a_draft_saves_itself_and_tells_when_it_did(anna: Person, draft: int) -> None:

@@ -10,6 +10,7 @@ from postledger.web.dashboard.editor.readings import ReaderUnknownError
 from tests.campaigns import press
 from tests.web.callers import Caller
 from tests.web.dashboard.editor.draft_forms import PART, read_text
+from tests.web.dashboard.focus import check_focus
 from tests.web.dashboard.visitors import Person
 
 
@@ -38,7 +39,7 @@ def test_a_test_goes_to_the_addresses_as_a_contact_would_get_it(
     assert 'id="test-to-error"' not in state
     assert anna.get(path).headers["Location"] == anna.url(f"campaigns/{draft}/edit/checks/")
     assert (run.is_test, run.test_contact_id, run.actor) == (True, mira, anna.actor)
-    assert wrong.status_code == 422
+    check_focus(wrong, "to")
     assert 'value="no address"' in read_text(wrong)
     assert "There is no address to send a test to." in read_text(wrong)
 
