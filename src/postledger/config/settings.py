@@ -117,6 +117,7 @@ TEMPLATES: list[dict[str, Any]] = [
         },
     }
 ]
+FORM_RENDERER = "postledger.web.dashboard.forms.PageRenderer"
 
 STATIC_URL = "/static/"
 # From the installed packages, without a step that collects them; each URL names its content.

@@ -107,6 +107,6 @@ def test_the_short_form_is_shown_as_conditions() -> None:
 )
 def test_a_condition_that_means_nothing_is_refused_by_its_number(condition: Condition) -> None:
     with pytest.raises(IncompleteConditionError) as refused:
-        conditions.build_filter("all", [Condition("list:news", "on"), condition])
+        conditions.build_filter("all", [Condition(), Condition("list:news", "on"), condition])
 
     assert refused.value.number == 1

@@ -1,4 +1,4 @@
-"""What the forms of our own pages share: how fields look, addresses, numbers, new passwords."""
+"""What the forms of our pages share: how fields look, the focus, addresses, numbers, passwords."""
 
 from collections.abc import Mapping
 from typing import Any, override
@@ -6,6 +6,9 @@ from typing import Any, override
 from django import forms
 from django.contrib.auth import password_validation
 from django.core.exceptions import ValidationError
+from django.forms.boundfield import BoundField, BoundWidget
+from django.forms.renderers import DjangoTemplates
+from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy
 
 from postledger.accounts import constraints
@@ -23,8 +26,43 @@ _CLASSES: Mapping[type[forms.Widget], str] = {
 }
 
 
+class PageField(BoundField):
+    """A field of any form, also of allauth's: the first wrong one of a refused form has the focus.
+
+    Who does not see the page learns at once what is to be mended; others need not look for it.
+    """
+
+    @property
+    def has_focus(self) -> bool:
+        wrong = (name for name in self.form.fields if name in self.form.errors)
+        return self.name == next(wrong, "") and not getattr(self.form, "yields_focus", False)
+
+    @override
+    def build_widget_attrs(
+        self, attrs: dict[str, Any], widget: forms.Widget | None = None
+    ) -> dict[str, Any]:
+        own = {"autofocus": True} if self.has_focus else {}
+        return {**super().build_widget_attrs(attrs, widget), **own}
+
+    @cached_property
+    @override
+    def subwidgets(self) -> list[BoundWidget]:
+        """Of the boxes of a group the first one has the focus."""
+        boxes: list[BoundWidget] = super().subwidgets
+        for box in boxes[1:]:
+            box.data["attrs"].pop("autofocus", None)
+        return boxes
+
+
+class PageRenderer(DjangoTemplates):
+    bound_field_class = PageField
+
+
 class PageForm(forms.Form):
-    """A form whose fields have the classes of the style sheets."""
+    """A form whose fields have the classes of the style sheets.
+
+    Its fields are in the order of the page.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": "", **kwargs})
@@ -32,6 +70,11 @@ class PageForm(forms.Form):
             css = _CLASSES.get(type(field.widget), "input")
             if css:
                 field.widget.attrs.setdefault("class", css)
+
+    @property
+    def yields_focus(self) -> bool:
+        """Whether what a person mends first is no field of this form."""
+        return False
 
 
 class AddressField(forms.CharField):

@@ -80,33 +80,52 @@ def _divide(text: str) -> list[str]:
     return [item for part in text.split(",") if (item := part.strip())]
 
 
+class WrongRowError(ValidationError):
+    """What one of the lines says cannot be stored."""
+
+    def __init__(self, number: int, error: ValidationError) -> None:
+        super().__init__(error.messages)
+        self.number = number
+
+
 def build_changes(
     rows: Sequence[AttributeRow], stored: Mapping[str, Value]
 ) -> dict[str, Value | None]:
     """What the lines change of the stored attributes; None removes one.
 
     A text that was not touched changes nothing, whatever kind of value it stands for. Spaces around
-    a new one are taken away, unless there were some before.
+    a new one are taken away, unless there were some before. Raises WrongRowError for one line, and
+    ValidationError for all of them together.
     """
     changes: dict[str, Value | None] = {}
-    for row in rows:
-        text = row.text.strip()
-        if text and not row.key:
-            raise ValidationError(
-                _("Write a name beside the value “%(text)s”."), params={"text": text[:60]}
-            )
-        if not row.key or (not text and row.key not in stored):
-            continue
-        if row.key in changes:
-            raise ValidationError(
-                _("The attribute “%(name)s” is there twice. Keep one of them."),
-                params={"name": row.key},
-            )
-        before = stored.get(row.key)
-        if before is None or write_value(before) not in {row.text, text}:
-            changes[row.key] = _read_value(row.text, before) if text else None
-    _check(changes, stored)
+    for number, row in enumerate(rows):
+        try:
+            _add_change(changes, row, stored)
+        except ValidationError as error:
+            raise WrongRowError(number, error) from None
+    _check_all(changes, stored)
     return changes
+
+
+def _add_change(
+    changes: dict[str, Value | None], row: AttributeRow, stored: Mapping[str, Value]
+) -> None:
+    text = row.text.strip()
+    if text and not row.key:
+        raise ValidationError(
+            _("Write a name beside the value “%(text)s”."), params={"text": text[:60]}
+        )
+    if not row.key or (not text and row.key not in stored):
+        return
+    if row.key in changes:
+        raise ValidationError(
+            _("The attribute “%(name)s” is there twice. Keep one of them."),
+            params={"name": row.key},
+        )
+    before = stored.get(row.key)
+    if before is None or write_value(before) not in {row.text, text}:
+        changes[row.key] = _read_value(row.text, before) if text else None
+        _check(row.key, changes[row.key])
 
 
 def _read_value(text: str, before: Value | None) -> Value:
@@ -160,18 +179,20 @@ def _read_json(text: str) -> object:
     return None if isinstance(value, bool) else value
 
 
-def _check(changes: Mapping[str, Value | None], stored: Mapping[str, Value]) -> None:
+def _check(key: str, value: Value | None) -> None:
     """Says in the reader's language what the contact would be refused for."""
-    for key, value in changes.items():
-        try:
-            details.check_attributes({key: value})
-        except InvalidContactError:
-            text = _(
-                "“%(name)s” cannot be stored: a name has at most %(key)s visible characters,"
-                " a value at most %(text)s."
-            )
-            limits = {"key": details.LONGEST_KEY, "text": details.LONGEST_TEXT}
-            raise ValidationError(text, params={"name": key[:60], **limits}) from None
+    try:
+        details.check_attributes({key: value})
+    except InvalidContactError:
+        text = _(
+            "“%(name)s” cannot be stored: a name has at most %(key)s visible characters,"
+            " a value at most %(text)s."
+        )
+        limits = {"key": details.LONGEST_KEY, "text": details.LONGEST_TEXT}
+        raise ValidationError(text, params={"name": key[:60], **limits}) from None
+
+
+def _check_all(changes: Mapping[str, Value | None], stored: Mapping[str, Value]) -> None:
     kept = {key: value for key, value in {**stored, **changes}.items() if value is not None}
     try:
         details.check_attributes(kept)

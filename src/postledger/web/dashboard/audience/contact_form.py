@@ -18,6 +18,7 @@ from postledger.contacts.models import Contact
 from postledger.contacts.states import ListKind, SubscriptionState
 from postledger.web.dashboard import time_zones
 from postledger.web.dashboard.audience import attribute_rows, words
+from postledger.web.dashboard.audience.attribute_rows import WrongRowError
 from postledger.web.dashboard.forms import AddressField, PageForm
 from postledger.web.shared.sentences import translate
 
@@ -77,6 +78,7 @@ class ContactForm(PageForm):
         self.set_choices("time_zone", _list_zones(workspace, contact))
         self.attribute_changes: Mapping[str, Value | None] = {}
         self.attribute_error = ""
+        self.wrong_row: int | None = None  # to which the error belongs
 
     def set_choices(self, name: str, choices: Sequence[time_zones.Choice]) -> None:
         self.fields[name].choices = choices  # type: ignore[attr-defined]  # of a choice field
@@ -117,8 +119,15 @@ class ContactForm(PageForm):
             self.attribute_changes = attribute_rows.build_changes(self.rows, self.stored)
         except ValidationError as error:
             self.attribute_error = " ".join(error.messages)
+            self.wrong_row = error.number if isinstance(error, WrongRowError) else None
             self.add_error(None, _("Look at the attributes below."))
         return cleaned
+
+    @property
+    @override
+    def yields_focus(self) -> bool:
+        """To the attribute, if nothing above it is wrong."""
+        return self.wrong_row is not None and len(self.errors) == 1
 
     @property
     def joined(self) -> list[str]:

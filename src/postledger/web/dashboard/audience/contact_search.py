@@ -38,6 +38,10 @@ class WrongSearchError(RefusedError):
 
     code = "wrong_search"
 
+    def __init__(self, text: str, line: int | None = None) -> None:
+        super().__init__(text)
+        self.line = line  # of the conditions that have a field
+
 
 # What the badge of a contact says: an active contact may be one that is not mailed.
 type SearchedState = Standing | ContactState
@@ -97,7 +101,8 @@ def build_stored(search: ContactSearch) -> dict[str, Any]:
         return conditions.build_filter(search.match, search.conditions)
     except IncompleteConditionError as error:
         text = _("Condition %(number)s: %(text)s")
-        raise WrongSearchError(text % {"number": error.number + 1, "text": error}) from error
+        shown = text % {"number": error.number + 1, "text": error}
+        raise WrongSearchError(shown, error.number) from error
     except WrongFieldError as error:
         raise WrongSearchError(str(error)) from error
 

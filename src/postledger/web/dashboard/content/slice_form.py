@@ -37,6 +37,10 @@ class SliceForm(SharedForm):
         max_length=2_000,
         help_text=gettext_lazy("Shown below the title of the headline."),
     )
+    is_headline = forms.BooleanField(
+        label=gettext_lazy("A headline: the narrowest one gives the email its subject"),
+        required=False,
+    )
     preheader = forms.CharField(
         label=gettext_lazy("Preheader"),
         required=False,
@@ -45,18 +49,6 @@ class SliceForm(SharedForm):
             "Mail programs show it beside the subject, if this is the headline."
         ),
         widget=forms.TextInput({"autocomplete": "off"}),
-    )
-    is_headline = forms.BooleanField(
-        label=gettext_lazy("A headline: the narrowest one gives the email its subject"),
-        required=False,
-    )
-    scope_ocd_id = forms.CharField(
-        label=gettext_lazy("Place (OCD id)"),
-        required=False,
-        max_length=500,
-        help_text=gettext_lazy(
-            "As ocd-division/country:us/state:oh. Empty: everybody gets the slice."
-        ),
     )
     body_md = forms.CharField(
         label=gettext_lazy("Text"),
@@ -67,6 +59,25 @@ class SliceForm(SharedForm):
             " {{ unsubscribe_url }}. Slices have no others."
         ),
         widget=forms.Textarea({"rows": 13, "class": "area"}),
+    )
+    scope_ocd_id = forms.CharField(
+        label=gettext_lazy("Place (OCD id)"),
+        required=False,
+        max_length=500,
+        help_text=gettext_lazy(
+            "As ocd-division/country:us/state:oh. Empty: everybody gets the slice."
+        ),
+    )
+    is_published = forms.BooleanField(label=gettext_lazy("Published"), required=False)
+    published_from = forms.CharField(
+        label=gettext_lazy("Readers get it from"),
+        required=False,
+        widget=forms.DateTimeInput({"type": "datetime-local"}),
+    )
+    published_until = forms.CharField(
+        label=gettext_lazy("Readers get it until"),
+        required=False,
+        widget=forms.DateTimeInput({"type": "datetime-local"}),
     )
     section = forms.CharField(label=gettext_lazy("Section"), required=False, max_length=200)
     section_order = WholeNumberField(
@@ -82,17 +93,6 @@ class SliceForm(SharedForm):
         min_value=-_LARGEST - 1,
         max_value=_LARGEST,
         help_text=gettext_lazy("Among slices for equally broad places."),
-    )
-    is_published = forms.BooleanField(label=gettext_lazy("Published"), required=False)
-    published_from = forms.CharField(
-        label=gettext_lazy("Readers get it from"),
-        required=False,
-        widget=forms.DateTimeInput({"type": "datetime-local"}),
-    )
-    published_until = forms.CharField(
-        label=gettext_lazy("Readers get it until"),
-        required=False,
-        widget=forms.DateTimeInput({"type": "datetime-local"}),
     )
 
     changed_by: ClassVar[Mapping[str, Action]] = {

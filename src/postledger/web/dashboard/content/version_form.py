@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, override
 
 from django import forms
 from django.forms import BaseFormSet, formset_factory
@@ -60,6 +60,8 @@ class VariablesForm(PageForm):
 class TextForm(PageForm):
     """No field is required here: an empty one is refused with its language's name."""
 
+    above: Sequence[PageForm] = ()  # on the page
+
     locale = forms.CharField(
         label=gettext_lazy("Language"),
         required=False,
@@ -94,6 +96,11 @@ class TextForm(PageForm):
         widget=forms.Textarea({"rows": 5, "class": "area"}),
     )
 
+    @property
+    @override
+    def yields_focus(self) -> bool:
+        return any(form.errors for form in self.above)
+
     def read_source(self) -> Source | None:
         """None, with an error beside it, if the locale is none."""
         given = self.cleaned_data
@@ -126,6 +133,8 @@ class VersionForm:
         self.texts: BaseFormSet[TextForm] = _TextForms(
             _add_text(posted), initial=_list_texts(newest), prefix=_PREFIX
         )
+        for number, text in enumerate(self.texts.forms):
+            text.above = [self.variables, *self.texts.forms[:number]]
 
     @property
     def base(self) -> int | None:
@@ -137,6 +146,10 @@ class VersionForm:
         """Saving again is meant to follow the newest version."""
         self.conflict = conflict
         self.variables.data = {**dict(self.variables.data.items()), "base": str(self.newest)}
+
+    @property
+    def has_errors(self) -> bool:
+        return any(form.errors for form in (self.variables, *self.texts.forms))
 
     @property
     def may_add(self) -> bool:

@@ -61,18 +61,18 @@ class NewKeyForm(PageForm):
             (_TEST, gettext_lazy("To the sandbox only: a test key")),
         ],
     )
-    scopes = forms.MultipleChoiceField(
-        label=gettext_lazy("It may"),
-        widget=forms.CheckboxSelectMultiple,
-        initial=_FIRST_SCOPES,
-        error_messages={"required": gettext_lazy("Choose at least one thing that it may do.")},
-    )
     member = forms.ChoiceField(
         label=gettext_lazy("Its campaigns count for"),
         required=False,
         help_text=gettext_lazy(
             "The member whose daily limit counts the campaigns that this key launches."
         ),
+    )
+    scopes = forms.MultipleChoiceField(
+        label=gettext_lazy("It may"),
+        widget=forms.CheckboxSelectMultiple,
+        initial=_FIRST_SCOPES,
+        error_messages={"required": gettext_lazy("Choose at least one thing that it may do.")},
     )
 
     def __init__(self, visitor: Visitor, values: Mapping[str, object] | None = None) -> None:

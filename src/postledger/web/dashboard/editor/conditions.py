@@ -83,7 +83,10 @@ def read_lines(given: QueryDict) -> list[Condition]:
 
 
 class IncompleteConditionError(Exception):
-    """A condition means nothing as it stands; the text says what to do."""
+    """A condition means nothing as it stands; the text says what to do.
+
+    Lines without a field are not counted: pages do not show them again.
+    """
 
     def __init__(self, number: int, text: str) -> None:
         super().__init__(text)
@@ -99,11 +102,8 @@ def find_kind(field: str) -> str:
 
 def build_filter(match: str, conditions: Sequence[Condition]) -> dict[str, Any]:
     """The filter in JSON; lines without a field are left out."""
-    parts = [
-        _build_part(number, condition)
-        for number, condition in enumerate(conditions)
-        if condition.field
-    ]
+    named = (condition for condition in conditions if condition.field)
+    parts = [_build_part(number, condition) for number, condition in enumerate(named)]
     return {match: parts} if parts else {}
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, override
 
 from django import forms
 from django.http import QueryDict
@@ -30,7 +30,6 @@ from postledger.web.dashboard.editor import conditions, readings
 from postledger.web.dashboard.editor.choices import Choice, Choices
 from postledger.web.dashboard.editor.conditions import Condition, IncompleteConditionError
 from postledger.web.dashboard.editor.first_values import list_first_values
-from postledger.web.dashboard.editor.readings import WrongFieldError
 from postledger.web.dashboard.forms import PageForm, WholeNumberField
 
 KINDS: Sequence[Choice] = (
@@ -82,7 +81,8 @@ class Part:
     """Fields that are saved together, or together are not."""
 
     field: str  # beside which a refusal is shown
-    read_changes: Callable[[], Mapping[str, Any]]  # in the transaction that saves them
+    # In the transaction that saves them; raises WrongFieldError or IncompleteConditionError.
+    read_changes: Callable[[], Mapping[str, Any]]
 
 
 class DraftForm(PageForm):
@@ -152,13 +152,13 @@ class DraftForm(PageForm):
         max_value=2**31 - 1,
         help_text=gettext_lazy("Empty: the newest at launch."),
     )
-    article = forms.ChoiceField(label=gettext_lazy("Article"), required=False)
     page = forms.CharField(
         label=gettext_lazy("Link or id of the Notion page"),
         required=False,
         max_length=500,
         help_text=gettext_lazy("It is read again at launch."),
     )
+    article = forms.ChoiceField(label=gettext_lazy("Article"), required=False)
     sender = forms.ChoiceField(label=gettext_lazy("Sender"))
     when = forms.ChoiceField(choices=[(key, label) for key, (label, _hint) in TIMES])
     at = forms.CharField(
@@ -204,7 +204,7 @@ class DraftForm(PageForm):
             included = _include(offered, str(first.get(name, "")), known)
             self.fields[name].choices = included  # type: ignore[attr-defined]  # of a ChoiceField
         self.match_now, self.conditions, self.is_json = self._read_conditions(posted)
-        self.condition_errors: dict[int, str] = {}
+        self.condition_error: IncompleteConditionError | None = None  # it stands at its line
         self.variables = self._list_shown(posted)
 
     def _read_conditions(self, posted: QueryDict | None) -> tuple[str, list[Condition], bool]:
@@ -238,8 +238,9 @@ class DraftForm(PageForm):
         return iter([part for name, part in parts.items() if not self.is_wrong(name)])
 
     def is_wrong(self, first: str) -> bool:
-        """Whether a field of a part has an error; `first` is the first of its fields."""
-        return bool(self.errors.keys() & {first, *_READ_WITH.get(first, ())})
+        """Whether something of a part has an error; `first` is the first of its fields."""
+        has_wrong_line = first == "list_key" and self.condition_error is not None
+        return has_wrong_line or bool(self.errors.keys() & {first, *_READ_WITH.get(first, ())})
 
     def _read_audience(self) -> Mapping[str, Any]:
         list_key = self.cleaned_data["list_key"] or None
@@ -253,11 +254,7 @@ class DraftForm(PageForm):
                 "audience": readings.parse_json(self.cleaned_data["filter_json"]),
             }
         match = self.cleaned_data["match"] or "all"
-        try:
-            audience = conditions.build_filter(match, self.conditions)
-        except IncompleteConditionError as error:
-            self.condition_errors[error.number] = str(error)
-            raise WrongFieldError("match", str(error)) from error
+        audience = conditions.build_filter(match, self.conditions)
         if conditions.read_filter(self.campaign.audience) == (match, self.conditions):
             audience = dict(self.campaign.audience)  # written otherwise, and the same
         return {"list_key": list_key, "audience": audience}
@@ -351,6 +348,16 @@ class DraftForm(PageForm):
     def _is_untouched(self, *names: str) -> bool:
         """Whether fields have what they show of the stored campaign."""
         return all(self.cleaned_data[name] == self.initial[name] for name in names)
+
+    @property
+    @override
+    def yields_focus(self) -> bool:
+        """To the line of a condition, unless something above it is wrong; and to nobody's work when
+        a draft is opened, or gets one more line.
+        """
+        if not self.is_bound or "add" in self.data:
+            return True
+        return bool(self.condition_error) and self.errors.keys().isdisjoint({"name", "list_key"})
 
     @property
     def spans(self) -> str:

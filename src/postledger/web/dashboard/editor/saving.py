@@ -1,6 +1,6 @@
 """Saves a draft part by part: what is wrong in one keeps no other from being saved."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -19,6 +19,7 @@ from postledger.content.rendering.html.checks import UnstorableTextError
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.mailing.send_times import InvalidTimingError
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.editor.conditions import IncompleteConditionError
 from postledger.web.dashboard.editor.draft_form import DraftForm, Part
 from postledger.web.dashboard.editor.readings import WrongFieldError
 from postledger.web.shared.sentences import translate
@@ -99,10 +100,8 @@ def save_draft(
             return Saved(campaign, replace(conflict, is_after_part=has_saved))
         except (NotFoundError, AlreadyLaunchedError):
             raise
-        except WrongFieldError as error:
-            form.add_error(error.field, str(error))
-        except RefusedError as error:
-            form.add_error(_find_field(part, form, error), _describe(error))
+        except (WrongFieldError, IncompleteConditionError, RefusedError) as error:
+            _show_refusal(form, part, error)
         else:
             has_saved = has_saved or changed_at is not None
             as_of = as_of and (changed_at or as_of)
@@ -110,8 +109,20 @@ def save_draft(
     if as_of is not None:
         # What somebody else saved in this moment has not been seen.
         stored = replace(stored, updated_at=as_of)
-    problems = _list_problems(form)
+    problems = list(_list_problems(form))
     return Saved(stored, None, problems, show_flaws(form, stored, now=now))
+
+
+def _show_refusal(
+    form: DraftForm, part: Part, error: WrongFieldError | IncompleteConditionError | RefusedError
+) -> None:
+    match error:
+        case WrongFieldError():
+            form.add_error(error.field, str(error))
+        case IncompleteConditionError():
+            form.condition_error = error
+        case RefusedError():
+            form.add_error(_find_field(part, form, error), _describe(error))
 
 
 def show_flaws(form: DraftForm, campaign: CampaignFacts, *, now: datetime) -> list[WrongField]:
@@ -158,8 +169,11 @@ def _describe(error: RefusedError) -> str:
     return translate(error.detail if isinstance(error, InvalidFilterError) else error)
 
 
-def _list_problems(form: DraftForm) -> list[WrongField]:
-    return [_describe_field(form, name, errors) for name, errors in form.errors.items()]
+def _list_problems(form: DraftForm) -> Iterator[WrongField]:
+    if form.condition_error is not None:
+        yield _describe_field(form, "match", [form.condition_error])
+    for name, errors in form.errors.items():
+        yield _describe_field(form, name, errors)
 
 
 def _describe_field(form: DraftForm, name: str, errors: Iterable[object]) -> WrongField:

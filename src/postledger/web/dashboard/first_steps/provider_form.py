@@ -105,18 +105,6 @@ class ProviderForm(PageForm):
         required=False,
         widget=forms.PasswordInput({"autocomplete": "new-password"}),
     )
-    configuration_set = forms.CharField(
-        label=gettext_lazy("Configuration set"),
-        max_length=64,
-        required=False,
-        help_text=gettext_lazy("It has SES report bounces and complaints."),
-    )
-    endpoint = forms.CharField(
-        label=gettext_lazy("Endpoint"),
-        max_length=200,
-        required=False,
-        help_text=gettext_lazy("Only for a fake on this machine."),
-    )
     api_key = forms.CharField(
         label=gettext_lazy("API key"),
         max_length=500,
@@ -129,6 +117,18 @@ class ProviderForm(PageForm):
         choices=[("global", gettext_lazy("Global")), ("eu", gettext_lazy("European Union"))],
         required=False,
         help_text=gettext_lazy("Of your account at SendGrid."),
+    )
+    configuration_set = forms.CharField(
+        label=gettext_lazy("Configuration set"),
+        max_length=64,
+        required=False,
+        help_text=gettext_lazy("It has SES report bounces and complaints."),
+    )
+    endpoint = forms.CharField(
+        label=gettext_lazy("Endpoint"),
+        max_length=200,
+        required=False,
+        help_text=gettext_lazy("Only for a fake on this machine."),
     )
 
     def read_settings(self) -> dict[str, object]:

@@ -56,16 +56,16 @@ class LimitsForm(SharedForm):
         required=False,
         help_text=gettext_lazy("As 09:00-12:30 13:30-18:00. Empty: campaigns go at any time."),
     )
+    zone = forms.ChoiceField(
+        label=gettext_lazy("Time zone"),
+        required=False,
+        help_text=gettext_lazy("Of these hours; limits have that of the workspace."),
+    )
     days = forms.MultipleChoiceField(
         label=gettext_lazy("Days"),
         choices=_DAYS,
         required=False,
         widget=forms.CheckboxSelectMultiple,
-    )
-    zone = forms.ChoiceField(
-        label=gettext_lazy("Time zone"),
-        required=False,
-        help_text=gettext_lazy("Of these hours; limits have that of the workspace."),
     )
 
     hours: Hours | None = None

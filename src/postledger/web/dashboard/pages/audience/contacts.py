@@ -25,7 +25,7 @@ from postledger.deliveries.states import State
 from postledger.lib.errors import RefusedError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import contact_search, words
-from postledger.web.dashboard.audience.contact_search import ContactSearch
+from postledger.web.dashboard.audience.contact_search import ContactSearch, WrongSearchError
 from postledger.web.dashboard.components import badges
 from postledger.web.dashboard.components.badges import Badge
 from postledger.web.dashboard.editor import choices
@@ -54,7 +54,7 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     search = contact_search.read_search(request.GET)
     workspace_id, now = visitor.workspace.pk, datetime.now(UTC)
     contacts: Sequence[Contact] = ()
-    next_after, count, trouble = None, None, ""
+    next_after, count, trouble, wrong_line = None, None, "", None
     try:
         wanted = contact_search.build_filter(search, now=now)
         contacts, next_after = queries.list_contacts(
@@ -66,12 +66,14 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         count = audience.count_or_estimate(workspace_id, wanted, patience=_PATIENCE)
     except RefusedError as error:
         trouble = translate(error)
+        wrong_line = error.line if isinstance(error, WrongSearchError) else None
     values = {
         "may_manage": visitor.may(Permission.MANAGE_CONTACTS),
         "title": _("Contacts"),
         "rows": _make_rows(workspace_id, contacts),
         "count": count,
         "trouble": trouble,
+        "wrong_line": wrong_line,
         "next_url": next_after and _page_url(request, next_after),
         "first_url": _page_url(request) if "after" in request.GET else "",
         "export_url": f"{reverse('contacts_export', args=[workspace_id])}{_page_url(request)}",

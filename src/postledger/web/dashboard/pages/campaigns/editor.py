@@ -223,8 +223,9 @@ def _list_lines(request: HttpRequest, form: DraftForm) -> list[Mapping[str, Any]
     conditions = [one for one in form.conditions if one.field]
     if "add" in request.POST or not conditions:
         conditions.append(Condition())
+    wrong = form.condition_error.number if form.condition_error else None
     return [
-        {"condition": condition, "error": form.condition_errors.get(number, "")}
+        {"condition": condition, "is_wrong": number == wrong}
         for number, condition in enumerate(conditions)
     ]
 

@@ -161,6 +161,7 @@ def write(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
         "form": form.variables,
         "conflict": form.conflict,
         "texts": form.texts,
+        "has_errors": form.has_errors,
         "may_add": form.may_add,
         "proposed": form.proposed,
         "is_saving": is_saving,

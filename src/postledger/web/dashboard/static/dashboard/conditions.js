@@ -41,7 +41,10 @@ for (const conditions of document.querySelectorAll(".conditions")) {
     const last = lines[lines.length - 1];
     const line = last.cloneNode(true);
     line.querySelector("[name=field]").value = "";
-    line.querySelector("[name=value]").value = "";
+    const value = line.querySelector("[name=value]");
+    value.value = "";
+    value.removeAttribute("aria-invalid");
+    value.removeAttribute("aria-describedby");
     last.after(line);
     furnish(line);
     line.querySelector("[name=field]").focus();

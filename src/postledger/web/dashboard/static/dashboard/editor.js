@@ -20,12 +20,21 @@
     }
   };
 
+  // Screen readers say of a field what stands below it, and whether it is wrong.
+  const describe = (field) => {
+    const below = [`${field.id}_helptext`, `${field.id}_error`].filter((id) => document.getElementById(id));
+    field.setAttribute("aria-describedby", below.join(" "));
+    field.setAttribute("aria-invalid", below.includes(`${field.id}_error`));
+  };
+
   // A refusal stands at its field as well; one that was mended goes.
   const showAtFields = () => {
     for (const old of draft.querySelectorAll(".error[id^=id_]")) {
-      document.getElementById(old.id.replace(/_error$/, ""))?.removeAttribute("aria-invalid");
+      const field = document.getElementById(old.id.replace(/_error$/, ""));
       old.remove();
+      if (field) describe(field);
     }
+    for (const line of draft.querySelectorAll(".condition [aria-invalid]")) line.removeAttribute("aria-invalid");
     for (const line of document.querySelectorAll("#problems li[data-field], #flaws li[data-field]")) {
       const field = document.getElementById(line.dataset.field);
       const place = field?.closest(".field");
@@ -35,8 +44,7 @@
       error.id = `${field.id}_error`;
       error.textContent = line.querySelector("span").textContent;
       place.append(error);
-      field.setAttribute("aria-invalid", "true");
-      field.setAttribute("aria-describedby", error.id);
+      describe(field);
     }
   };
 

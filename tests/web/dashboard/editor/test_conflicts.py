@@ -1,0 +1,147 @@
+"""Who changes a draft while somebody else does is told, and nothing is lost."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import override
+from urllib.parse import urlencode
+
+import pytest
+from django.http import QueryDict
+from django.template.loader import render_to_string
+
+from postledger.accounts import workspaces
+from postledger.campaigns import article_deletion
+from postledger.campaigns.drafts import drafts
+from postledger.campaigns.launches import launching
+from postledger.campaigns.models import Campaign
+from postledger.content import articles
+from postledger.web.dashboard.access import find_visitor
+from postledger.web.dashboard.editor import choices, saving
+from postledger.web.dashboard.editor.draft_form import DraftForm, Part
+from tests.campaigns import press
+from tests.races import collide
+from tests.web.dashboard import visitors
+from tests.web.dashboard.editor.draft_forms import PART, fields, read_text, save
+from tests.web.dashboard.visitors import Person
+
+
+def test_two_editors_at_once_are_told_and_choose(anna: Person, draft: int) -> None:
+    boris = visitors.sign_in(anna.workspace_id, name="Boris")
+    url = anna.url(f"campaigns/{draft}/edit/")
+    seen = fields(draft)["seen"]
+    quiet = anna.client.get(url, {"seen": seen}, headers=PART)
+    save(boris, draft, subject="Boris was here")
+
+    noticed = anna.client.get(url, {"seen": seen}, headers=PART)
+    refused = save(anna, draft, seen=seen, subject="Anna was here")
+    kept = Campaign.objects.get(pk=draft).content["subject"]
+    mine = save(anna, draft, seen=seen, subject="Anna was here", overwrite="1")
+
+    assert quiet.status_code == 204
+    assert 'hx-sync="#draft:drop"' in anna.read(f"campaigns/{draft}/edit/")
+    assert "Boris changed this campaign" in read_text(noticed)
+    assert refused.status_code == 409
+    assert "Boris changed this campaign" in read_text(refused)
+    assert 'value="Anna was here"' in read_text(refused)
+    assert kept == "Boris was here"
+    assert mine.status_code == 302
+    assert Campaign.objects.get(pk=draft).content["subject"] == "Anna was here"
+
+
+def test_a_change_in_another_window_of_ones_own_is_called_so(anna: Person, draft: int) -> None:
+    seen = fields(draft)["seen"]
+    save(anna, draft, subject="Window one")
+
+    refused = read_text(save(anna, draft, seen=seen, subject="Window two"))
+
+    assert "You changed this campaign in another window" in refused
+    assert "theirs" not in refused
+
+
+class InterruptedForm(DraftForm):
+    """Somebody else saves after the first part."""
+
+    @override
+    def list_parts(self) -> Iterator[Part]:
+        parts = super().list_parts()
+        yield next(parts)
+        boris = visitors.sign_in(self.workspace_id, name="Boris")
+        save(boris, self.campaign.id, when="at", at="2027-01-31T09:00")
+        yield from parts
+
+
+def test_whose_part_was_saved_before_a_conflict_is_told_so(anna: Person, draft: int) -> None:
+    campaign = drafts.find_campaign(anna.workspace_id, draft)
+    posted = QueryDict(urlencode(fields(draft, name="June", subject="June"), doseq=True))
+    form = InterruptedForm(
+        anna.workspace_id, campaign, choices.list_choices(anna.workspace_id), posted
+    )
+    visitor = find_visitor(anna.user, anna.workspace_id)
+    assert visitor is not None
+
+    saved = saving.save_draft(visitor, form, as_of=campaign.updated_at, now=datetime.now(UTC))
+
+    values = {"saved": saved, "visitor": visitor}
+    shown = render_to_string("dashboard/editor_problems.html", values)
+    stored = Campaign.objects.get(pk=draft)
+    assert (stored.name, stored.content["subject"]) == ("June", "News for {{ name }}")
+    assert "Only a part of yours is saved" in shown
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_a_draft_that_is_launched_while_it_is_saved_stays_as_it_was_launched(
+    anna: Person, draft: int
+) -> None:
+    press.people(anna.workspace_id, 1)
+    now = datetime.now(UTC)
+
+    with collide.uncommitted(
+        lambda: launching.launch_campaign(anna.workspace_id, draft, actor="boris", now=now)
+    ):
+        late_save = collide.start(lambda: save(anna, draft, subject="Too late"))
+        late_save.must_wait()
+
+    assert late_save.answer().headers["Location"] == anna.url(f"campaigns/{draft}/")
+    assert Campaign.objects.get(pk=draft).content["subject"] == "News for {{ name }}"
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_of_a_draft_and_the_deletion_of_its_article_at_once_the_later_is_refused(
+    anna: Person, draft: int
+) -> None:
+    for key in ("kept", "gone"):
+        articles.create(anna.workspace_id, key=key, title=key, actor="alice")
+
+    def delete(key: str) -> Sequence[Campaign]:
+        return article_deletion.delete_article(anna.workspace_id, key=key, actor="boris")
+
+    with collide.uncommitted(lambda: delete("gone")):
+        late_save = collide.start(lambda: save(anna, draft, kind="article", article="gone"))
+        late_save.must_wait()
+    refused = late_save.answer()
+    with collide.uncommitted(lambda: save(anna, draft, kind="article", article="kept", text="")):
+        late_deletion = collide.start(lambda: delete("kept"))
+        late_deletion.must_wait()
+
+    assert refused.status_code == 422
+    assert "Article “gone” not found in this workspace." in read_text(refused)
+    assert [one.pk for one in late_deletion.answer()] == [draft]
+    assert [one.key for one in articles.list_articles(anna.workspace_id)] == ["kept"]
+
+
+@pytest.mark.parametrize(
+    "seen", ["", "garbage", "2026-01-01T00:00:00", "0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59-12:00"]
+)
+def test_a_moment_that_no_page_of_ours_has_seen_is_a_conflict(
+    anna: Person, draft: int, seen: str
+) -> None:
+    workspaces.set_time_zone(anna.workspace_id, "America/New_York", actor="alice")
+    url = anna.url(f"campaigns/{draft}/edit/")
+
+    part = anna.client.post(url, fields(draft, seen=seen, name="Mine"), headers=PART)
+    unchanged = anna.client.post(url, fields(draft, seen=seen), headers=PART)
+
+    assert part.status_code == unchanged.status_code == 200
+    assert Campaign.objects.get(pk=draft).name != "Mine"

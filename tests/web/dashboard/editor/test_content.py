@@ -1,0 +1,78 @@
+"""The content of a draft: the values of readers in it, and what a reader would get."""
+
+import re
+
+from postledger.campaigns.models import Campaign
+from tests.web.callers import Caller
+from tests.web.dashboard.editor.draft_forms import autosave, save
+from tests.web.dashboard.visitors import Person
+
+
+def test_a_value_with_a_default_may_be_empty_also_if_it_got_it_later(
+    anna: Person, draft: int
+) -> None:
+    autosave(anna, draft, subject="Hi {{ city }}")
+    autosave(anna, draft, subject="Hi {{ city | default: 'you' }}", variable=["city"])
+
+    content = Campaign.objects.get(pk=draft).content
+    assert "city" in content["optional"]
+
+
+def test_a_tick_moves_no_line_of_the_values_and_a_browser_restores_none(
+    anna: Person, draft: int
+) -> None:
+    body = "{{ plan }} {{ city }} {{ age }}"
+    autosave(anna, draft, body=body, subject="News")
+    shown = ["age", "city", "plan"]
+
+    autosave(anna, draft, body=body, subject="News", variable=shown, may_be_empty=["age"])
+    page = anna.read(f"campaigns/{draft}/edit/")
+
+    assert re.findall(r'name="variable" value="(\w+)"', page) == shown
+    assert re.findall(r'name="may_be_empty" value="(\w+)" checked', page) == ["age"]
+    assert re.search(r'<form[^>]* id="draft"[^>]* autocomplete="off"', page)
+
+
+def test_a_variable_that_cannot_be_stored_is_left_out(anna: Person, draft: int) -> None:
+    save(anna, draft, body="{{ open", variable=["city", "a\0b"])
+
+    assert Campaign.objects.get(pk=draft).content["required"] == ["city"]
+
+
+def test_the_preview_is_what_a_contact_would_get_in_a_frame_that_runs_nothing(
+    alice: Caller, charlie: Caller, anna: Person, draft: int
+) -> None:
+    alice.post("/v1/contacts", {"address": "mira@example.com", "name": "Mira"})
+    charlie.post("/v1/contacts", {"address": "far@example.com", "name": "Far"})
+    path = f"campaigns/{draft}/edit"
+    save(anna, draft, preheader="<b>Not</b> bold, {{ name }}")
+
+    shown = anna.read(f"{path}/preview/", **{"as": "mira@example.com"})
+    text = anna.read(f"{path}/preview/", **{"as": "mira@example.com", "show": "text"})
+    strange = anna.read(f"{path}/preview/", **{"as": "far@example.com"})
+    alice.post("/v1/contacts", {"address": "miro@example.com", "name": "Miro"})
+    by_part = anna.read(f"{path}/preview/", **{"as": "mira"})
+    of_several = anna.read(f"{path}/preview/", **{"as": "mir"})
+    offered = anna.read(f"{path}/readers/", **{"as": "mir"})
+    offered_first = anna.read(f"{path}/readers/")
+    frame = anna.get(f"{path}/letter/", **{"as": "mira@example.com"})
+
+    assert "News for Mira" in shown
+    assert "Preheader: &lt;b&gt;Not&lt;/b&gt; bold, Mira" in shown
+    for page in (shown, by_part):
+        assert "To: <b>Mira</b> &lt;mira@example.com&gt;" in page
+    assert "Not" not in text.partition("<pre")[2]
+    assert "&lt;b&gt;Not&lt;/b&gt; bold, Mira</div>" in frame.content.decode()
+    assert 'sandbox=""' in shown
+    assert "Hello, Mira." in text
+    assert "No contact has the address far@example.com." in strange
+    assert "News for Mira" in by_part
+    assert "Several contacts have “mir” in their name or address." in of_several
+    for listed in (offered, offered_first):
+        assert set(re.findall('value="([^"]*)"', listed)) == {
+            "mira@example.com",
+            "miro@example.com",
+        }
+    assert frame.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
+    assert "<strong" in frame.content.decode()
+    assert "Mira" in frame.content.decode()

@@ -1,0 +1,84 @@
+"""A new campaign needs a name alone, and a copy is a draft of its own."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from postledger.campaigns.models import Campaign
+from postledger.contacts import lists
+from tests.web.callers import Caller
+from tests.web.dashboard import visitors
+from tests.web.dashboard.editor.draft_forms import launch, read_text, save
+from tests.web.dashboard.visitors import Person
+
+
+def test_a_new_campaign_needs_a_name_alone_and_leads_to_its_editor(anna: Person) -> None:
+    refused = anna.post("campaigns/new/", name="two\nlines\x07")
+    first = anna.post("campaigns/new/", name="Winter catalogue")
+    second = anna.post("campaigns/new/", name="Winter catalogue")
+
+    tags = list(Campaign.objects.order_by("pk").values_list("tag", flat=True))
+    assert refused.status_code == 422
+    assert "Use printable characters only." in read_text(refused)
+    assert tags == ["winter-catalogue", "winter-catalogue-2"]
+    assert first.headers["Location"] != second.headers["Location"]
+    assert "Winter catalogue" in read_text(anna.client.get(first.headers["Location"]))
+
+
+def test_a_new_campaign_goes_to_the_only_list_and_all_contacts_are_warned_of(
+    anna: Person,
+) -> None:
+    lists.create_list(anna.workspace_id, key="news", name="News", actor="alice")
+    anna.post("campaigns/new/", name="One list")
+    lists.create_list(anna.workspace_id, key="tips", name="Tips", actor="alice")
+    anna.post("campaigns/new/", name="Two lists")
+
+    first, second = Campaign.objects.order_by("pk")
+    assert (first.list_key, second.list_key) == ("news", "")
+    page = anna.read(f"campaigns/{second.pk}/edit/")
+    assert "People who left one of your lists, but not all email, are among them." in page
+
+
+def test_without_a_sender_the_page_says_what_to_do_first(charlie: Caller) -> None:
+    carl = visitors.sign_in(charlie.workspace_id, name="Carl")
+    Campaign.objects.all().delete()
+    for sender in carl.user.member_set.get().workspace.sender_set.all():
+        sender.delete()
+
+    answer = carl.post("campaigns/new/", name="News")
+
+    assert answer.status_code == 422
+    assert "Connect a provider first" in read_text(answer)
+    assert 'value="News"' in read_text(answer)
+
+
+def test_a_copy_of_a_launched_campaign_is_a_draft_of_its_own(anna: Person, draft: int) -> None:
+    save(anna, draft, value=["pro"], field=["attributes.plan"])
+    launch(anna, draft)
+
+    answer = anna.post(f"campaigns/{draft}/duplicate/")
+
+    original, copied = Campaign.objects.order_by("pk")
+    assert answer.headers["Location"] == anna.url(f"campaigns/{copied.pk}/edit/")
+    assert (copied.name, copied.timing) == ("Copy of News of May", {})
+    assert (copied.content, copied.audience) == (original.content, original.audience)
+    assert original.audience != {}
+
+
+@pytest.mark.parametrize("when", ["at", "local"])
+def test_a_copy_keeps_a_time_that_lies_ahead_and_says_of_another_that_it_was_past(
+    anna: Person, draft: int, when: str
+) -> None:
+    field = {"at": "at", "local": "local_at"}[when]
+    pages = []
+    for days in (5, -5):
+        moment = f"{datetime.now(UTC) + timedelta(days=days):%Y-%m-%dT09:00}"
+        save(anna, draft, when=when, **{field: moment})
+        answer = anna.post(f"campaigns/{draft}/duplicate/")
+        pages.append(read_text(anna.client.get(answer.headers["Location"])))
+
+    _original, ahead, past = Campaign.objects.order_by("pk")
+    assert list(ahead.timing.values()) != []
+    assert past.timing == {}
+    assert "was not copied" not in pages[0]
+    assert "The time of the original is past, so it was not copied" in pages[1]

@@ -1,0 +1,163 @@
+"""A launch asks first, is refused for a problem of everybody, and is of the draft that was seen."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from postledger.campaigns.drafts.recipients import RecipientCounts
+from postledger.campaigns.models import Campaign, Run
+from postledger.contacts import lists
+from postledger.contacts.models import Contact, List, Subscription
+from postledger.content import templates
+from postledger.content.rendering.source import Format, Source
+from postledger.content.versions import Version
+from postledger.deliveries import queries
+from postledger.web.dashboard.editor import confirming
+from tests.campaigns import press
+from tests.web import newsroom
+from tests.web.callers import Caller
+from tests.web.dashboard.editor.draft_forms import launch, read_text, save
+from tests.web.dashboard.visitors import Person
+
+
+def test_one_click_asks_and_names_what_goes_and_the_second_launches(
+    anna: Person, draft: int
+) -> None:
+    lists.create_list(anna.workspace_id, key="readers", name="Readers", actor="alice")
+    press.people(anna.workspace_id, 12)
+    Subscription.objects.bulk_create(
+        Subscription(contact=one, list=List.objects.get(key="readers"), state="active")
+        for one in Contact.objects.all()
+    )
+    moment = f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%dT09:00}"
+    save(anna, draft, subject="June <3", list_key="readers", when="at", at=moment)
+    seen = Campaign.objects.get(pk=draft).updated_at.isoformat()
+    path = f"campaigns/{draft}/edit/launch/"
+
+    asked = anna.post(path, seen=seen, shown="12")
+    fewer = anna.post(path, seen=seen, shown="10", sure="1")
+    none = Run.objects.count()
+    confirmed = anna.post(path, seen=seen, shown="12", sure="1")
+
+    text = read_text(asked)
+    assert asked.status_code == 200
+    assert "<dt>Recipients</dt><dd>12</dd>" in text
+    assert "<dt>Audience</dt><dd>Readers</dd>" in text
+    assert "<dd>June <3</dd>" in text
+    assert "news@acme.example" in text
+    assert "09:00" in text.partition("<dt>When</dt>")[2]
+    assert f'name="seen" value="{seen}"' in text
+    assert fewer.status_code == 422
+    assert "it would go to 12 now" in read_text(fewer)
+    assert none == 0
+    assert confirmed.status_code == 302
+    assert Run.objects.count() == 1
+
+
+def test_the_question_names_the_subject_of_a_template_and_the_time_of_each_reader(
+    anna: Person, draft: int
+) -> None:
+    press.people(anna.workspace_id, 1)
+    templates.create(anna.workspace_id, key="june", name="June", actor="alice")
+    text = Source("June is here", "Hello.", Format.MARKDOWN, locale="en")
+    version = Version((), (), "en", (text,))
+    templates.add_version(anna.workspace_id, key="june", version=version, actor="alice")
+    day = f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%d}"
+    times = {"when": "local", "local_at": f"{day}T09:00", "has_window": "on"}
+    hours = {"opens": "09:00", "closes": "17:30", "weekdays": ["mon", "fri"]}
+    save(anna, draft, kind="template", template="june", **times, **hours)
+
+    asked = read_text(anna.post(f"campaigns/{draft}/edit/launch/", shown="1"))
+
+    assert "<dd>June is here</dd>" in asked
+    assert f"{day} 09:00, each reader" in asked
+    assert "Mon, Fri 09:00-17:30 of each reader" in asked
+
+
+def test_a_launch_counts_for_its_member_and_needs_no_number_if_it_is_small(
+    anna: Person, draft: int
+) -> None:
+    press.people(anna.workspace_id, 2)
+
+    answer = launch(anna, draft)
+    again = launch(anna, draft)
+    editor = anna.get(f"campaigns/{draft}/edit/")
+
+    [run] = Run.objects.all()
+    stream = queries.find_stream(run.stream_id)
+    assert answer.headers["Location"] == anna.url(f"campaigns/runs/{run.pk}/")
+    assert stream is not None
+    assert stream.member_id == anna.user.member_set.get().pk
+    assert again.status_code == 422
+    assert "was launched before" in read_text(again)
+    assert editor.headers["Location"] == anna.url(f"campaigns/{draft}/")
+
+
+def test_a_problem_of_everybody_refuses_the_launch_and_one_of_some_does_not(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    newsroom.people(alice, 2, attributes={"city": "Porto"})
+    alice.post("/v1/contacts", {"address": "a@example.com"})
+    path = f"campaigns/{draft}/edit/checks/"
+    save(anna, draft, body="For {{ nobody }}", when="at", at="2020-01-31T09:00")
+
+    shown = read_text(anna.get(path))
+    refused = launch(anna, draft)
+    none = Run.objects.count()
+    yesterday = f"{datetime.now(UTC) - timedelta(days=1):%Y-%m-%dT%H:%M}"
+    save(anna, draft, body="From {{ city }}", when="at", at=yesterday)
+    of_some = read_text(anna.get(path))
+    launched = launch(anna, draft)
+
+    assert "No recipient has a value for nobody" in shown
+    assert re.search(r'<button class="btn btn-primary" type="button" disabled[^>]*>', shown)
+    assert refused.status_code == 422
+    assert "It was not launched: No recipient has a value for nobody." in read_text(refused)
+    assert none == 0
+    assert "1 recipient has no city" in of_some
+    assert "problems: 0" in of_some
+    assert "The time is past: mail goes at once." in of_some
+    assert launched.status_code == 302
+
+
+def test_a_large_launch_needs_its_number_and_the_draft_that_was_seen(
+    anna: Person, draft: int
+) -> None:
+    press.people(anna.workspace_id, 1000)
+
+    without = launch(anna, draft)
+    wrong = launch(anna, draft, typed="100", shown="1000")
+    misread = launch(anna, draft, typed="10.00", shown="1000")
+    empty = launch(anna, draft, typed="", shown="1000")
+    changed = launch(anna, draft, typed="1,000", shown="1000", seen=datetime.now(UTC).isoformat())
+    none = Run.objects.count()
+    right = launch(anna, draft, typed="1,000", shown="1000")
+
+    assert "Type 1,000 to launch." in read_text(without)
+    assert 'value="100"' in read_text(wrong)
+    assert misread.status_code == 422, "no group of three digits"
+    for refused in (wrong, empty):
+        [field] = re.findall(r"<input[^>]* autofocus[^>]*>", read_text(refused))
+        assert 'name="typed"' in field
+        assert 'aria-invalid="true"' in field
+    assert "was changed at the same time" in read_text(changed)
+    assert none == 0
+    assert right.status_code == 302
+    assert Run.objects.count() == 1
+
+
+def test_a_number_that_grew_by_more_than_a_tenth_is_asked_for_again(
+    anna: Person, draft: int
+) -> None:
+    press.people(anna.workspace_id, 1101)
+
+    refused = launch(anna, draft, typed="1000", shown="1000")
+    grown = launch(anna, draft, typed="1001", shown="1001")
+
+    assert "Type 1,101 to launch." in read_text(refused)
+    assert grown.status_code == 302
+
+
+def test_an_estimate_is_confirmed_however_small_it_is() -> None:
+    assert confirming.asks_number(RecipientCounts(1, is_exact=False))
+    assert confirming.asks_number(RecipientCounts(100))
+    assert not confirming.asks_number(RecipientCounts(99))

@@ -1,0 +1,126 @@
+"""What a draft is checked for, what would come of it, and where each problem leads."""
+
+import re
+
+from postledger.accounts import workspaces
+from postledger.accounts.models import Sender
+from postledger.accounts.people.roles import Role
+from postledger.accounts.queries import NOBODY
+from postledger.campaigns.models import Campaign
+from postledger.contacts.models import Contact
+from postledger.deliveries import ledger
+from postledger.deliveries.reasons import Reason
+from tests.campaigns import press
+from tests.web import newsroom
+from tests.web.callers import Caller
+from tests.web.dashboard import visitors
+from tests.web.dashboard.editor.draft_forms import PART, read_text, save
+from tests.web.dashboard.visitors import Person
+
+
+def test_the_checks_show_the_figures_of_the_api_and_who_lacks_a_value(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    newsroom.people(alice, 3, attributes={"city": "Porto"})
+    alice.post("/v1/contacts", {"address": "nobody@example.com"})
+    alice.post("/v1/contacts", {"address": "gone@example.com"})
+    Contact.objects.filter(address="gone@example.com").update(state="unsubscribed")
+    save(anna, draft, body="From {{ city }}")
+
+    text = read_text(anna.get(f"campaigns/{draft}/edit/checks/"))
+    part = read_text(anna.client.get(anna.url(f"campaigns/{draft}/edit/checks/"), headers=PART))
+    forecast = alice.get(f"/v1/campaigns/{draft}/forecast").body
+
+    assert f"{forecast['waiting']} recipients: finishes" in text
+    assert "1 recipient has no city" in text
+    assert "capitals count" not in text
+    assert "nobody@example.com" in text
+    assert "One-click unsubscribe header, and a footer" in text
+    assert "<html" not in part
+    assert 'id="people" hx-swap-oob' in part
+    assert "Launch to 4 people" in part
+
+
+def test_the_forecast_shows_the_days_of_the_api_and_leads_to_what_would_change_it(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    newsroom.people(alice, 9)
+    Sender.objects.update(daily_limit=1)
+    manager = visitors.sign_in(anna.workspace_id, role=Role.MANAGER, name="Mia")
+    sender = Campaign.objects.get(pk=draft).sender_id
+
+    page = read_text(anna.get(f"campaigns/{draft}/edit/checks/"))
+    theirs = read_text(manager.get(f"campaigns/{draft}/edit/checks/"))
+    days = alice.get(f"/v1/campaigns/{draft}/forecast").body["days"]
+
+    shown = re.findall(
+        r'<th scope="row">\w+ (\d+) \w+</th><td>[^<]+</td><td class="n">1</td>', page
+    )
+    assert [int(number) for number in shown] == [int(day["day"][-2:]) for day in days[:7]]
+    assert '2 more days</th><td class="n">2</td>' in page
+    limits_url = anna.url(f"senders/{sender}/limits/#id_daily_limit")
+    assert f'<a href="{limits_url}">Raise the sender\'s daily limit</a>' in page
+    assert "Choose another sender" not in page
+    assert limits_url not in theirs
+    assert "Raise the sender's daily limit" in theirs
+
+    ledger.hold_sender(sender, reason=Reason.PAUSED, actor="bob")
+    held = anna.read(f"campaigns/{draft}/edit/checks/")
+    assert f'href="{anna.url(f"senders/{sender}/")}">See why its sender is held' in held
+
+
+def test_the_checks_name_the_attribute_that_differs_in_case(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    newsroom.people(alice, 2, attributes={"City": "Porto"})
+    save(anna, draft, body="From {{ city }}")
+
+    text = read_text(anna.get(f"campaigns/{draft}/edit/checks/"))
+
+    assert "No recipient has a value for city" in text
+    assert "Contacts have City, and capitals count. Write City in the text." in text
+
+
+def test_a_missing_footer_and_wrong_content_are_problems(anna: Person, draft: int) -> None:
+    workspaces.set_organisation(anna.workspace_id, NOBODY, actor="alice")
+    save(anna, draft, subject="", body="{{ open")
+
+    text = anna.read(f"campaigns/{draft}/edit/checks/")
+
+    assert "The footer of your emails is not complete" in text
+    assert "Enter your organisation and its postal address under Branding." in text
+    assert f'href="{anna.url("content/branding/")}"' in text.partition("is not complete")[2]
+    assert "Nobody would get it" in text
+    assert "{{ has no end here; close it before the next one." in text
+    assert "Possible when this is solved:" in text
+    assert f'href="{anna.url(f"campaigns/{draft}/edit/")}#audience">Nobody would get it</a>' in text
+
+
+def test_a_wrong_subject_is_a_problem_also_without_a_text(anna: Person, draft: int) -> None:
+    press.people(anna.workspace_id, 1)
+    save(anna, draft, subject="{{ oops", body="")
+
+    text = anna.read(f"campaigns/{draft}/edit/checks/")
+
+    titles = re.findall(r"Problem: </span>([^<]*)</p>", text)
+    assert titles == ["Subject, line 1", "Text"]
+
+
+def test_a_value_that_readers_of_a_template_lack_leads_to_a_new_version(
+    alice: Caller, anna: Person
+) -> None:
+    newsroom.people(alice, 2, attributes={"city": "Porto"})
+    alice.post("/v1/contacts", {"address": "a@example.com"})
+    alice.post("/v1/templates", {"id": "welcome", "name": "Welcome"})
+    text = {"locale": "en", "subject": "Hi", "format": "markdown", "body": "{{ city }} {{ plan }}"}
+    version = {"required": ["city", "plan"], "fallback_locale": "en", "texts": [text]}
+    alice.post("/v1/templates/welcome/versions", version)
+    draft = newsroom.make_campaign(alice, content={"kind": "template", "id": "welcome"})
+
+    page = anna.read(f"campaigns/{draft}/edit/checks/")
+
+    assert "1 recipient has no city" in page
+    assert "Make it optional in a new version of the template, or leave these people out" in page
+    assert "Every email would fail. Make it optional in a new version of the template." in page
+    assert f'href="{anna.url("content/templates/welcome/write/")}"' in page
+    assert "et the value be empty" not in page

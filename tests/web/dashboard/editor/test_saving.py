@@ -1,0 +1,198 @@
+"""What is written in a draft is saved, all but what is wrong, and the page says so."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from postledger.campaigns.models import Campaign
+from postledger.contacts import lists
+from tests.web.callers import Caller
+from tests.web.dashboard.editor.draft_forms import PART, autosave, fields, read_text, save
+from tests.web.dashboard.focus import check_focus
+from tests.web.dashboard.visitors import Person
+
+
+def test_what_is_written_is_what_the_api_has(alice: Caller, anna: Person, draft: int) -> None:
+    lists.create_list(alice.workspace_id, key="news", name="News", actor="alice")
+
+    answer = save(
+        anna,
+        draft,
+        name="June",
+        list_key="news",
+        match="any",
+        field=["attributes.plan", "list:news", "attributes.age", ""],
+        op=["in", "not_on", "is", "is"],
+        value=["pro, free", "", "5", ""],
+        kind="html",
+        subject="Hello {{ city }}",
+        preheader="Read it, {{ title }}",
+        body="<p>{{ nick | default: 'you' }}</p>\r\n<p>Bye</p>",
+        when="at",
+        at="2027-01-31T09:00",
+        has_window="on",
+        opens="09:00",
+        closes="17:30",
+        weekdays=["mon", "fri"],
+    )
+
+    stored = alice.get(f"/v1/campaigns/{draft}").body
+    assert answer.status_code == 302, read_text(answer)
+    assert (stored["name"], stored["list"]) == ("June", "news")
+    assert stored["audience_filter"] == {
+        "any": [
+            {"field": "attributes.plan", "in": ["pro", "free"]},
+            {"not": {"list": "news"}},
+            {"field": "attributes.age", "in": ["5", 5]},
+        ]
+    }
+    content = stored["content"]
+    assert content["body"] == "<p>{{ nick | default: 'you' }}</p>\n<p>Bye</p>"
+    assert (content["required"], content["optional"]) == (["city", "title"], ["nick"])
+    assert content["preheader"] == "Read it, {{ title }}"
+    assert stored["timing"]["at"] == "2027-01-31T09:00:00Z"
+    assert stored["delivery_window"] == {
+        "opens": "09:00",
+        "closes": "17:30",
+        "weekdays": ["mon", "fri"],
+    }
+    page = anna.read(f"campaigns/{draft}/edit/")
+    assert 'value="pro, free"' in page
+    assert 'value="Read it, {{ title }}"' in page
+    assert 'value="2027-01-31T09:00"' in page
+
+
+def test_what_is_wrong_stays_as_it_was_typed_and_the_rest_is_saved(
+    anna: Person, draft: int
+) -> None:
+    answer = save(
+        anna,
+        draft,
+        subject="A better subject",
+        field=["attributes.age"],
+        op=["at_least"],
+        value=["many"],
+        when="at",
+        at="tomorrow",
+    )
+
+    text = read_text(answer)
+    campaign = Campaign.objects.get(pk=draft)
+    assert answer.status_code == 422
+    assert 'value="many"' in text
+    assert "Write a number, such as 5, 0.5 or 0,5." in text
+    assert 'value="tomorrow"' in text
+    assert "Write a day and a time" in text
+    assert campaign.content["subject"] == "A better subject"
+    assert (campaign.audience, campaign.timing) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("changes", "focused"),
+    [
+        ({"name": "", "field": ["attributes.age"], "op": ["over"], "value": ["many"]}, "name"),
+        ({"field": ["attributes.age"], "op": ["over"], "value": ["many"], "locale": "??"}, "value"),
+        ({"filter_json": "{plan: pro}", "when": "at", "at": "tomorrow"}, "filter_json"),
+        ({"locale": "??", "when": "at", "at": "tomorrow"}, "locale"),
+        ({"when": "at", "at": "tomorrow"}, "at"),
+        ({"has_window": "on", "opens": "09:00", "closes": "17:00"}, "weekdays"),
+    ],
+)
+def test_the_first_wrong_field_of_a_draft_has_the_focus(
+    anna: Person, draft: int, changes: dict[str, Any], focused: str
+) -> None:
+    check_focus(save(anna, draft, **changes), focused)
+
+
+def test_a_draft_that_saves_itself_takes_the_focus_from_nobody(anna: Person, draft: int) -> None:
+    refused = autosave(anna, draft, name="", when="at", at="tomorrow")
+
+    assert "this is not:" in read_text(refused)
+    assert "autofocus" not in read_text(refused)
+
+
+def test_a_draft_saves_itself_and_tells_when_it_did(anna: Person, draft: int) -> None:
+    url = anna.url(f"campaigns/{draft}/edit/")
+    seen = fields(draft)["seen"]
+
+    answer = anna.client.post(url, fields(draft, subject="Hi {{ city }}"), headers=PART)
+
+    text, stored = read_text(answer), Campaign.objects.get(pk=draft)
+    assert answer.headers["HX-Trigger"] == "saved"
+    assert "Saved at" in text
+    assert stored.updated_at.isoformat() in text
+    assert stored.updated_at.isoformat() != seen
+    assert 'name="may_be_empty" value="city"' in text
+    assert "<html" not in text
+
+
+def test_a_draft_is_checked_again_when_all_of_it_is_saved_and_it_changed(
+    anna: Person, draft: int
+) -> None:
+    url = anna.url(f"campaigns/{draft}/edit/checks/")
+    wrong = {"field": ["attributes.age"], "op": ["at_least"], "value": ["many"]}
+
+    partly = autosave(anna, draft, subject="A better subject", **wrong)
+    wholly = autosave(anna, draft)
+    part = read_text(anna.client.get(url, headers=PART))
+    [checked] = re.findall(r'name="checked" form="draft" value="([^"]*)"', part)
+    again = autosave(anna, draft, checked=checked)
+
+    assert "Write a number, such as 5, 0.5 or 0,5." in read_text(partly)
+    assert '<li data-field="id_match">' in read_text(partly)
+    assert "HX-Trigger" not in partly.headers
+    assert wholly.headers["HX-Trigger"] == "saved"
+    assert again.status_code == 200
+    assert "HX-Trigger" not in again.headers
+
+
+def test_without_scripts_a_draft_with_unsaved_parts_leads_to_no_launch(
+    anna: Person, draft: int
+) -> None:
+    link = f'href="{anna.url(f"campaigns/{draft}/edit/checks/")}">Check, test and launch'
+
+    partly = read_text(save(anna, draft, when="at", at="tomorrow"))
+    past = read_text(save(anna, draft, when="at", at="2020-01-31T09:00"))
+
+    assert link in anna.read(f"campaigns/{draft}/edit/")
+    assert link not in partly
+    assert "Possible when all is saved." in partly
+    assert "2020-01-31 is in the past." in past
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("match", "none"), ("filter_json", "\0"), ("subject", "\0"), ("body", "\0")),
+        *(("text", "\0"), ("page", "a" * 501), ("at", "\0"), ("local_at", "\0")),
+        *(("opens", "\0"), ("closes", "\0"), ("value", ["\0"])),
+    ],
+    ids=lambda one: ascii(one)[:16],
+)
+def test_whatever_is_posted_is_refused_beside_its_field(
+    anna: Person, draft: int, name: str, value: str | list[str]
+) -> None:
+    kind = "page" if name == "page" else "markdown"
+    when = {"at": "at", "local_at": "local"}.get(name, "now")
+    over = {"field": ["attributes.age"], "op": ["over"]} if name == "value" else {}
+    hours = {"has_window": "on", "opens": "09:00", "closes": "17:00", "weekdays": ["mon"]}
+
+    answer = save(anna, draft, **{"kind": kind, "when": when, **over, **hours, name: value})
+
+    assert answer.status_code == 422
+    assert "this is not:" in read_text(answer)
+
+
+def test_a_stranger_with_a_large_body_is_asked_to_sign_in_before_it_is_read(
+    anna: Person, draft: int
+) -> None:
+    url = anna.url(f"campaigns/{draft}/edit/")
+    body = json.dumps("a" * 100_000)
+
+    answer = Client().post(url, body, content_type="application/x-www-form-urlencoded")
+
+    assert answer.status_code == 302
+    assert answer.headers["Location"].startswith("/account/login/")

@@ -1,0 +1,53 @@
+"""A test of a draft goes to addresses, as a contact would get it."""
+
+from datetime import timedelta
+
+import pytest
+
+from postledger.campaigns.models import Run
+from postledger.web.dashboard.editor import readings
+from postledger.web.dashboard.editor.readings import ReaderUnknownError
+from tests.campaigns import press
+from tests.web.callers import Caller
+from tests.web.dashboard.editor.draft_forms import PART, read_text
+from tests.web.dashboard.focus import check_focus
+from tests.web.dashboard.visitors import Person
+
+
+def test_a_test_goes_to_the_addresses_as_a_contact_would_get_it(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    mira = alice.post("/v1/contacts", {"address": "mira@example.com", "name": "Mira"}).body["id"]
+    path = f"campaigns/{draft}/edit/test/"
+
+    sent = anna.post(path, to="anna@example.com", **{"as": "Mira@example.com"})
+    wrong = anna.post(path, to="no address", **{"as": "mira@example.com"})
+
+    url = anna.url(path)
+    parts = {"to": "no address", "as": ""}
+    in_place = read_text(anna.client.post(url, parts, headers=PART))
+    as_nobody = {"to": "anna@example.com", "as": "nobody at all"}
+    of_nobody = read_text(anna.client.post(url, as_nobody, headers=PART))
+    state = read_text(anna.client.get(url, headers=PART))
+
+    [run] = Run.objects.all()
+    assert sent.status_code == 302
+    assert 'id="test-to-error" role="alert" hx-swap-oob="true">There is no address' in in_place
+    assert 'id="test-as-error" role="alert" hx-swap-oob="true">No contact has' in of_nobody
+    assert "<input" not in in_place
+    assert 'hx-trigger="every 4s"' in state
+    assert 'id="test-to-error"' not in state
+    assert anna.get(path).headers["Location"] == anna.url(f"campaigns/{draft}/edit/checks/")
+    assert (run.is_test, run.test_contact_id, run.actor) == (True, mira, anna.actor)
+    check_focus(wrong, "to")
+    assert 'value="no address"' in read_text(wrong)
+    assert "There is no address to send a test to." in read_text(wrong)
+
+
+def test_a_search_for_a_reader_that_takes_too_long_says_so(anna: Person) -> None:
+    press.people(anna.workspace_id, 20_000)
+
+    with pytest.raises(ReaderUnknownError, match="took too long"):
+        readings.find_contact_id(
+            anna.workspace_id, "nobody has this", patience=timedelta(milliseconds=1)
+        )
