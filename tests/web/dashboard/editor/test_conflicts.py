@@ -132,7 +132,14 @@ def test_of_a_draft_and_the_deletion_of_its_article_at_once_the_later_is_refused
 
 
 @pytest.mark.parametrize(
-    "seen", ["", "garbage", "2026-01-01T00:00:00", "0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59-12:00"]
+    "seen",
+    [
+        "",
+        "garbage",
+        "2026-01-01T00:00:00",
+        "0001-01-01T00:00:00+00:00",
+        "9999-12-31T23:59:59-12:00",
+    ],
 )
 def test_a_moment_that_no_page_of_ours_has_seen_is_a_conflict(
     anna: Person, draft: int, seen: str

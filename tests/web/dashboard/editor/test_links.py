@@ -2,7 +2,6 @@
 
 import pytest
 from django.conf import LazySettings
-from pytest_django import Settings
 
 from postledger.content.link_checks import LinkReport, LinkState
 from postledger.content.rendering.source import Format
@@ -11,23 +10,15 @@ from postledger.web.dashboard.editor import content_checks
 from postledger.web.dashboard.editor.checks import OK, WARNING
 from postledger.web.dashboard.pages.campaigns import editor_checks
 from tests.campaigns import press
-from tests.web.dashboard import visitors
+from tests.web import newsroom
+from tests.web.callers import Caller
 from tests.web.dashboard.visitors import Person
-
-pytestmark = pytest.mark.django_db
 
 LINK = "https://acme.example/winter"
 INSIDE = "http://127.0.0.1:9/winter"
 
 
-@pytest.fixture
-def anna(settings: Settings) -> Person:
-    workspace_id = press.set_up_workspace(settings)
-    press.people(workspace_id, 2)
-    return visitors.sign_in(workspace_id)
-
-
-def draft(person: Person, *links: str, tag: str = "news") -> str:
+def write_draft(person: Person, *links: str, tag: str = "news") -> str:
     body = "\n\n".join(["Hello, {{ name }}.", *(f"[Winter]({link})" for link in links)])
     words = InlineSource("News", body, Format.MARKDOWN, required=("name",))
     campaign_id = press.campaign(person.workspace_id, tag=tag, content=words)
@@ -40,7 +31,7 @@ def ask(person: Person, editor: str) -> tuple[str, str]:
 
 
 def test_links_are_asked_by_another_request_and_counted_then(anna: Person) -> None:
-    editor = draft(anna, INSIDE)
+    editor = write_draft(anna, INSIDE)
 
     before = anna.read(f"{editor}checks/")
     _, trigger = ask(anna, editor)
@@ -56,19 +47,20 @@ def test_links_are_asked_by_another_request_and_counted_then(anna: Person) -> No
 
 
 def test_a_draft_without_links_waits_for_none(anna: Person) -> None:
-    page = anna.read(f"{draft(anna)}checks/")
+    page = anna.read(f"{write_draft(anna)}checks/")
 
     assert "/links/" not in page
 
 
 def test_without_scripts_asking_shows_the_page_with_the_answers(anna: Person) -> None:
-    page = anna.read(f"{draft(anna, INSIDE)}links/")
+    page = anna.read(f"{write_draft(anna, INSIDE)}links/")
 
     assert "A link leads inside a network" in page
 
 
-def test_a_broken_link_warns_and_does_not_refuse_the_launch(anna: Person) -> None:
-    page = anna.read(f"{draft(anna, INSIDE)}links/")
+def test_a_broken_link_warns_and_does_not_refuse_the_launch(alice: Caller, anna: Person) -> None:
+    newsroom.people(alice, 2)
+    page = anna.read(f"{write_draft(anna, INSIDE)}links/")
 
     assert "problems: 0" in page
     assert 'data-needs-saved aria-describedby="launch-hint"' in page
@@ -78,16 +70,16 @@ def test_a_workspace_has_no_more_links_asked_than_it_may(
     anna: Person, settings: LazySettings
 ) -> None:
     settings.LINK_CHECKS_OF_ONE = "1/hour"
-    ask(anna, draft(anna))
+    ask(anna, write_draft(anna))
 
-    lines, trigger = ask(anna, draft(anna, INSIDE, tag="second"))
+    lines, trigger = ask(anna, write_draft(anna, INSIDE, tag="second"))
 
     assert "Too many links were checked. Try again in 60 minutes." in lines
     assert trigger == ""
 
 
 def test_what_a_link_has_in_it_stays_text(anna: Person) -> None:
-    page = anna.read(f"{draft(anna, 'http://127.0.0.1/<script>alert(1)</script>')}links/")
+    page = anna.read(f"{write_draft(anna, 'http://127.0.0.1/<script>alert(1)</script>')}links/")
 
     assert "<script>alert" not in page
 
@@ -125,7 +117,7 @@ def test_links_that_answer_are_one_line_and_shy_ones_are_none() -> None:
 
 
 def test_one_check_of_a_workspace_runs_at_a_time_and_others_ask_again(anna: Person) -> None:
-    editor = draft(anna, INSIDE)
+    editor = write_draft(anna, INSIDE)
     part = {"HX-Request": "true"}
     running, asking = (
         locks[anna.workspace_id] for locks in (editor_checks._running, editor_checks._asking)

@@ -221,7 +221,7 @@ def _check_time(campaign: CampaignFacts, *, now: datetime) -> Iterator[Check]:
     at = campaign.timing.at
     if at is not None and now - send_times.MAX_DISTANCE <= at <= now:
         text = _("Mail would go at once. Choose a later time, or Now.")
-        yield Check(WARNING, _("The chosen time is past"), text, "#sender")
+        yield Check(PROBLEM, _("The chosen time is past"), text, "#sender")
 
 
 def _check_quota(sender: Sender, counts: RecipientCounts) -> Iterator[Check]:

@@ -26,6 +26,7 @@ _PAGE_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}
 
 _LONGEST_TYPED = 254
 _PATIENCE = timedelta(seconds=1)
+_NAMED = 5  # of several contacts that somebody may mean
 
 
 class WrongFieldError(Exception):
@@ -77,17 +78,21 @@ def find_contact_id(workspace_id: int, typed: str, *, patience: timedelta = _PAT
     if by_address:
         return next(iter(by_address.values())).pk
     try:
-        similar = _find_similar(workspace_id, typed, most=2, patience=patience)
+        similar = _find_similar(workspace_id, typed, most=_NAMED, patience=patience)
     except FilterTooCostlyError:
         text = _("Finding “%(typed)s” took too long. Write the whole address of a contact.")
         raise ReaderUnknownError(text % {"typed": typed[:_LONGEST_TYPED]}) from None
     if len(similar) == 1:
         return similar[0].pk
     if similar:
-        text = _("Several contacts have “%(typed)s” in their name or address. Write more of it.")
+        text = _(
+            "Several contacts have “%(typed)s” in their name or address, such as %(addresses)s."
+            " Write the address of one."
+        )
     else:
         text = _("No contact has the address %(typed)s. Write one that has, or leave it empty.")
-    raise ReaderUnknownError(text % {"typed": typed[:_LONGEST_TYPED]})
+    addresses = ", ".join(contact.address for contact in similar)
+    raise ReaderUnknownError(text % {"typed": typed[:_LONGEST_TYPED], "addresses": addresses})
 
 
 def suggest_addresses(workspace_id: int, typed: str, *, most: int) -> list[str]:

@@ -111,7 +111,6 @@ def show_checks(
         **_list_tests(visitor, campaign),
         "test_to": accounts.test_emails(visitor.workspace.pk) or visitor.user.email,
         "asks_number": confirming.asks_number(checked.counts),
-        "is_past": campaign.timing.at is not None and campaign.timing.at <= checked.at,
         "is_part": is_part,
         **typed,
     }

@@ -119,7 +119,6 @@ def _name_parts(visitor: Visitor, campaign: CampaignFacts, *, now: datetime) -> 
         "has_conditions": bool(campaign.audience),
         "subject": _find_subject(workspace_id, campaign, now=now),
         "local_time": f"{timing.local_time:%Y-%m-%d %H:%M}" if timing.local_time else "",
-        "is_past": timing.at is not None and timing.at <= now,
         "hours": hours_words.describe_hours(
             working_hours.to_json(window), zone=_("of each reader's own day")
         )
