@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import ClassVar, Literal, override
+from typing import Any, ClassVar, Literal, override
 
 import pytest
 from django.urls import reverse
@@ -328,6 +328,27 @@ def test_reading_and_forms_work_without_scripts(acme: Workspace, origin: str) ->
     assert "r0@example.com" in found.lower()
     assert "Decided for 2 emails." in decided
     assert language == "ru"
+
+
+@pytest.mark.parametrize("height", [700, 900])
+def test_a_refused_form_opens_at_its_first_wrong_field_and_shows_what_is_wrong(
+    acme: Workspace, origin: str, height: int
+) -> None:
+    values = EXAMPLES["template_write"].make_values(acme)
+    look: Any = {"java_script_enabled": False, "viewport": {"width": 1280, "height": height}}
+    with browser.chromium() as chromium, browser.visitor(chromium, origin, **look) as (page, _):
+        browser.sign_in(page, browser.EMAIL)
+        page.goto(reverse("template_write", args=[acme.pk, *values.values()]))
+        page.fill("[name=texts-0-body]", "{{ open")
+        page.click(".dock .btn-primary")
+        focused = page.get_attribute(":focus", "name")
+        error = page.locator(".error").bounding_box()
+        dock = page.locator(".dock").bounding_box()
+
+    assert focused == "texts-0-body"
+    assert error is not None
+    assert dock is not None
+    assert 0 < error["y"] < dock["y"] - error["height"]
 
 
 def test_a_campaign_is_written_while_it_saves_itself_and_launched(

@@ -192,11 +192,21 @@ def test_every_field_has_a_label_and_every_page_one_heading(news: int) -> None:
         assert "<title></title>" not in page
 
 
-def test_the_pages_of_links_have_the_logo_and_the_colour_of_the_workspace(news: int) -> None:
+def test_every_page_of_a_workspace_has_its_logo_and_its_colour_and_no_other_page(
+    news: int,
+) -> None:
     logo_url = "https://img.acme.example:8443/logo.png?a=1&b=2"
     brandings.set_branding(news, logo_url=logo_url, accent="#0a6b2d", actor="test")
 
-    for response in (get(link()), get(link(page="/preferences"))):
+    whole = [page for page in pages() if page.content.startswith(b"<!doctype html>")]
+    branded = [page for page in whole if page.status_code in {200, 422}]
+    plain = [page for page in whole if page not in branded]
+
+    assert (len(branded), len(plain)) == (13, 3)
+    for response in plain:
+        assert "<img" not in text(response)
+        assert "img-src" not in response["Content-Security-Policy"]
+    for response in branded:
         policy = response["Content-Security-Policy"]
         styles = re.findall("<style>(.*?)</style>", response.content.decode(), re.DOTALL)
         assert "main { --deed: #0a6b2d; }" in styles[1]

@@ -29,6 +29,7 @@ from postledger.contacts.models import (
 )
 from postledger.contacts.states import ContactState, SubscriptionState, SuppressionReason
 from postledger.contacts.unsubscribe_links import GENERAL, UnsubscribeRequest
+from postledger.content import brandings
 from postledger.lib import secrets
 from postledger.providers import addresses
 from postledger.web.public import links
@@ -36,6 +37,7 @@ from postledger.web.public.links import Confirmation
 from tests import cast
 from tests.contacts import people
 from tests.content.golden import markup
+from tests.web.focus import check_focus
 from tests.web.public import visiting
 from tests.web.public.visiting import get, post, text
 
@@ -210,9 +212,9 @@ def test_what_cannot_be_taken_is_said_beside_its_field(
 
     response = post(FORM, {"email": email, "name": name})
 
-    assert response.status_code == 422
     assert message in text(response)
     assert text(response).count('aria-invalid="true"') == 1
+    check_focus(response, "email" if "address" in message else "name")
     assert visiting.everything() == before
 
 
@@ -450,6 +452,24 @@ def test_the_mail_has_the_layout_of_all_our_mail_and_says_who_sends_it(
     assert mail.html.count('<td class="footer"') == 1
     assert "<hr><p>Acme &amp; Sons {{ x }} — 1 Main St</p><p><a href=" in mail.html
     assert mail.text.rstrip().endswith("\n--\nAcme & Sons {{ x }} — 1 Main St")
+
+
+def test_the_mail_looks_like_the_form_that_asked_for_it(news: int) -> None:
+    logo_url = "https://img.acme.example/logo.png?a=1&b=2"
+    plain, branded = visiting.somebody(), visiting.somebody()
+
+    post(FORM, {"email": plain})
+    brandings.set_branding(news, logo_url=logo_url, accent="#0a6b2d", actor="test")
+    post(FORM, {"email": branded})
+
+    before, after = (visiting.mails(address)[0].html for address in (plain, branded))
+    assert "<img" not in before
+    assert markup.read(after).faults == []
+    [logo] = markup.read(after).pictures()
+    assert logo["src"] == logo_url
+    assert "background-color:#ffffff" in logo["style"], "dark letters vanish in the dark"
+    assert "background-color: #0a6b2d" in after
+    assert "#0a6b2d" not in before
 
 
 def test_a_confirmation_works_twice_and_changes_once(news: int) -> None:

@@ -20,13 +20,16 @@ NO_BRANDING = Branding()
 
 
 def render_logo(branding: Branding) -> str:
-    """A row of the layout; empty without a logo."""
+    """A row of the layout; empty without a logo. It lies on white in the dark too: most have dark
+    letters on nothing.
+    """
     if not branding.logo_url:
         return ""
     return (
         '<tr><td style="padding:24px 32px 0"><img'
         f' src="{escape(branding.logo_url)}" alt="{escape(branding.logo_alt)}" height="48"'
-        ' style="height:48px;width:auto;max-width:100%;border:0"></td></tr>'
+        ' style="height:48px;width:auto;max-width:100%;border:0;background-color:#ffffff">'
+        "</td></tr>"
     )
 
 

@@ -17,7 +17,7 @@ class Look:
     logo_origin: str = ""  # pictures may come from there
 
 
-PLAIN = Look()
+PLAIN = Look()  # of errors, which belong to no workspace
 
 
 def find_look(workspace_id: int) -> Look:

@@ -9,8 +9,8 @@ from django.http import HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from postledger.accounts import queries as accounts
 from postledger.accounts import trail
-from postledger.accounts.queries import Organisation
 from postledger.contacts import form_blocks, lists, queries, sql, unsubscribe_links
 from postledger.contacts.actions import subscriptions, suppression
 from postledger.contacts.actions.subscriptions import SubscriptionSuppressedError
@@ -131,19 +131,18 @@ def _render_confirmation(
     visit: Visit, confirmation: Confirmation, *, is_done: bool
 ) -> HttpResponse:
     workspace_id = confirmation.workspace_id
-    organisation = recipients.find_organisation(workspace_id)
     done, ask = gettext("You are subscribed"), gettext("Confirm your subscription")
     return pages.render_page(
         visit,
         "confirm.html",
         title=done if is_done else ask,
-        organisation=organisation,
+        workspace_id=workspace_id,
         email=confirmation.address,
         list_name=recipients.find_list_name(workspace_id, key=confirmation.list_key),
         match=_name_match(confirmation),
         is_done=is_done,
         action=visit.url(reverse("confirm"), token=visit.token),
-        preferences_url=_preferences_url(visit, confirmation, organisation),
+        preferences_url=_preferences_url(visit, confirmation),
     )
 
 
@@ -154,15 +153,17 @@ def _name_match(confirmation: Confirmation) -> list[tuple[str, str]]:
     return [(titles.get((key, field), field), value) for field, value in confirmation.match.items()]
 
 
-def _preferences_url(visit: Visit, confirmation: Confirmation, organisation: Organisation) -> str:
+def _preferences_url(visit: Visit, confirmation: Confirmation) -> str:
     """Empty if there is no secret to sign the link with."""
     secret = settings.UNSUBSCRIBE_SECRET.encode()
     if not secret:
         return ""
+    workspace_id = confirmation.workspace_id
+    is_first = accounts.organisation(workspace_id).is_first
     request = UnsubscribeRequest(
         confirmation.address,
         confirmation.list_key,
-        workspace_id=None if organisation.is_first else confirmation.workspace_id,
+        workspace_id=None if is_first else workspace_id,
     )
     return visit.url(
         reverse("preferences"), token=unsubscribe_links.sign_token(request, secret=secret)
@@ -176,12 +177,11 @@ def never_page(visit: Visit) -> HttpResponse:
     visit.limit(settings.PUBLIC_RATE if visit.is_post else settings.ONE_CLICK_RATE)
     if visit.is_post:
         _block(confirmation)
-    organisation = recipients.find_organisation(confirmation.workspace_id)
     return pages.render_page(
         visit,
         "never.html",
         title=gettext("No more such mail"),
-        organisation=organisation,
+        workspace_id=confirmation.workspace_id,
         email=confirmation.address,
         is_done=visit.is_post,
         action=visit.url(reverse("never"), token=visit.token),

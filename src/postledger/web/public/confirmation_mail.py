@@ -1,15 +1,17 @@
-"""The mail that asks for the confirmation of a subscription, in our layout."""
+"""The mail that asks for the confirmation of a subscription, in the look of its form."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from django.utils.translation import gettext
 
 from postledger.accounts.queries import Organisation
 from postledger.content.rendering import footer, source
+from postledger.content.rendering.branding import Branding
 from postledger.content.rendering.letter import Letter, Script
 
 _LONGEST_IN_SUBJECT = 100
+_MOST_LETTERS = 100  # of a language and a branding each
 _BODY = """\
 <h1>{{ title }}</h1>
 <p>{{ hello }}</p>
@@ -45,11 +47,17 @@ class ConfirmationMail:
     text: str
 
 
-def render(
-    language: str, *, list_name: str, organisation: Organisation, url: str, never_url: str
+def render(  # noqa: PLR0913  the parts of the mail, each by its name
+    language: str,
+    *,
+    list_name: str,
+    organisation: Organisation,
+    branding: Branding,
+    url: str,
+    never_url: str,
 ) -> ConfirmationMail:
     """In the language that is spoken, which is to be named too."""
-    letter = _make_letter(language)
+    letter = _make_letter(language, branding)
     filled = letter.fill(
         {
             **_texts(organisation.name, list_name),
@@ -82,9 +90,9 @@ def _texts(org: str, list_name: str) -> dict[str, str]:
     }
 
 
-@cache
-def _make_letter(language: str) -> Letter:
-    """Made once for each of our few languages; it is our own content, so it needs no limits."""
-    prepared = source.prepare_fragment(_BODY, _TEXT, locale=language)
+@lru_cache(maxsize=_MOST_LETTERS)
+def _make_letter(language: str, branding: Branding) -> Letter:
+    """It is our own content, so it needs no limits."""
+    prepared = source.prepare_fragment(_BODY, _TEXT, locale=language, branding=branding)
     html = footer.insert(prepared.html, _FOOTER)
     return Letter(Script("{{ subject }}", html, prepared.text, required=_NAMES))

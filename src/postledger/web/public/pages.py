@@ -24,7 +24,8 @@ from django.views.decorators.http import require_safe
 from postledger.accounts.queries import Organisation
 from postledger.content import pictures
 from postledger.content.picture_types import ENDINGS
-from postledger.web.public.branded import PLAIN, Look
+from postledger.web.public import branded, recipients
+from postledger.web.public.branded import PLAIN
 from postledger.web.public.links import BadLinkError, StaleLinkError
 from postledger.web.public.picture_files import PictureFiles
 from postledger.web.shared import page_frame, throttle
@@ -124,16 +125,20 @@ class Visit:
         return f"{path}?{urlencode({**query, 'lang': self.language})}"
 
 
-def render_page(  # noqa: PLR0913  the parts of a page, each by its name
+def render_page(
     visit: Visit,
     template: str,
     *,
     title: str,
-    organisation: Organisation,
-    look: Look = PLAIN,
+    workspace_id: int | None = None,
     status: int = 200,
     **values: object,
 ) -> HttpResponse:
+    """A page with the name and the look of a workspace; plain without one."""
+    organisation, look = Organisation(), PLAIN
+    if workspace_id is not None:
+        organisation = recipients.find_organisation(workspace_id)
+        look = branded.find_look(workspace_id)
     context = {
         "language": visit.language,
         "title": title,
@@ -225,14 +230,7 @@ def _error_page(visit: Visit, code: str, *, status: int, retry_after: int = 0) -
         response = JsonResponse({"ok": False, "error": code}, status=status)
     else:
         title, sentence = map(gettext, _ERRORS[code])
-        response = render_page(
-            visit,
-            "page.html",
-            title=title,
-            organisation=Organisation(),
-            status=status,
-            lines=[sentence],
-        )
+        response = render_page(visit, "page.html", title=title, status=status, lines=[sentence])
     if retry_after:
         response["Retry-After"] = str(retry_after)
     return response

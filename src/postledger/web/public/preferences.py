@@ -16,7 +16,7 @@ from postledger.contacts.states import SubscriptionState
 from postledger.contacts.unsubscribe_links import LinkOwner, UnsubscribeRequest
 from postledger.notifications.subscriptions import early_departures
 from postledger.notifications.topics import topics
-from postledger.web.public import branded, links, pages, recipients, topic_choices
+from postledger.web.public import links, pages, recipients, topic_choices
 from postledger.web.public.pages import Visit
 from postledger.web.public.recipients import ListChoice
 from postledger.web.public.topic_choices import BREAKS
@@ -143,13 +143,11 @@ def _render(visit: Visit, recipient: LinkOwner, *, now: datetime) -> HttpRespons
     choices = _list_choices(recipient)
     break_end = _break_end(choices, now=now)
     contact_id = recipients.find_contact_id(workspace_id, address=recipient.address)
-    organisation = recipients.find_organisation(workspace_id)
     return pages.render_page(
         visit,
         "preferences.html",
         title=gettext("Your mail"),
-        organisation=organisation,
-        look=branded.find_look(recipient.workspace_id),
+        workspace_id=workspace_id,
         email=recipient.address,
         choices=choices,
         pauses=_break_options(break_end),

@@ -4,7 +4,7 @@ The form answers the same for every address, and stores nothing but the mail: no
 addresses are known, and no stranger creates contacts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -15,14 +15,13 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from postledger.accounts import queries as accounts
-from postledger.accounts.queries import Organisation
 from postledger.contacts import form_blocks, lists
+from postledger.content.brandings import find_branding
 from postledger.notifications.topics import topics
 from postledger.providers import addresses
 from postledger.transactional import actions as transactional
 from postledger.transactional.requests import MailRequest
 from postledger.web.public import confirmation_mail, links, pages, recipients
-from postledger.web.public.branded import PLAIN
 from postledger.web.public.links import Confirmation
 from postledger.web.public.pages import MATCH_PREFIX, Visit
 from postledger.web.shared import requests, throttle
@@ -44,9 +43,31 @@ class _Offer:
     workspace_id: int
     list_key: str
     list_name: str
-    organisation: Organisation
     sender: str
     match_fields: Sequence[str] = ()  # of a topic: by which people choose
+
+
+@dataclass(frozen=True, slots=True)
+class _Typed:
+    """What a visitor filled in."""
+
+    match: Mapping[str, str]  # without what was left empty
+    email: str = ""
+    name: str = ""
+
+    def list_wrong(self) -> Iterator[str]:
+        """The names of the fields to mend, in the order of the page."""
+        if not addresses.is_valid(self.email) or addresses.is_routed(self.address):
+            yield "email"
+        if len(self.name) > _LONGEST_NAME or not self.name.isprintable():
+            yield "name"
+        for field, value in self.match.items():
+            if len(value) > _LONGEST_VALUE or not value.isprintable():
+                yield f"{MATCH_PREFIX}{field}"
+
+    @property
+    def address(self) -> str:
+        return addresses.canonical(self.email)
 
 
 @pages.public_page
@@ -54,21 +75,16 @@ def subscribe_page(visit: Visit, workspace: str, list_key: str) -> HttpResponse:
     visit.limit(settings.PUBLIC_RATE)
     offer = _find_offer(workspace, list_key)
     if not visit.is_post:
-        return _render_form(visit, offer, match=_read_match(offer, visit.request.GET))
+        return _render_form(visit, offer, _Typed(_read_match(offer, visit.request.GET)))
     form = visit.form()
     email, name = form.get("email", "").strip(), form.get("name", "").strip()
-    match = _read_match(offer, form)
-    has_match = all(len(v) <= _LONGEST_VALUE and v.isprintable() for v in match.values())
-    has_email, has_name = (
-        addresses.is_valid(email) and not addresses.is_routed(addresses.canonical(email)),
-        len(name) <= _LONGEST_NAME and name.isprintable(),
-    )
-    wrong = {"wrong_email": not has_email, "wrong_name": not has_name, "wrong_match": not has_match}
-    if any(wrong.values()):
-        return _render_form(visit, offer, email, name, match, **wrong)
+    typed = _Typed(_read_match(offer, form), email, name)
+    wrong = list(typed.list_wrong())
+    if wrong:
+        return _render_form(visit, offer, typed, wrong)
     # Only a bot fills in the hidden field.
     if not form.get("website"):
-        _request_confirmation(visit, offer, addresses.canonical(email), name, match)
+        _request_confirmation(visit, offer, typed)
     return _render_sent(visit, offer)
 
 
@@ -87,13 +103,11 @@ def _find_offer(workspace: str, list_key: str) -> _Offer:
     sender = accounts.default_sender(workspace_id)
     if list_key not in public or sender is None:
         raise Http404
-    organisation = recipients.find_organisation(workspace_id)
     topic = topics.find_topic(workspace_id, list_key)
     return _Offer(
         workspace_id,
         list_key,
         public[list_key],
-        organisation,
         sender.address,
         match_fields=() if topic is None else tuple(topic.match_fields),
     )
@@ -107,12 +121,10 @@ def _find_workspace(name_or_id: str) -> int | None:
     return workspace.id if workspace else None
 
 
-def _request_confirmation(
-    visit: Visit, offer: _Offer, address: str, name: str, match: Mapping[str, str]
-) -> None:
+def _request_confirmation(visit: Visit, offer: _Offer, typed: _Typed) -> None:
     """No mail where the mailbox had enough of them; where the forms did, the visitor is told."""
     try:
-        _count_mail(offer, address)
+        _count_mail(offer, typed.address)
     except RateExceededError:
         return
     # Last: whoever sends the same address again and again uses up nothing of others.
@@ -120,14 +132,14 @@ def _request_confirmation(
     throttle.count_visit(settings.SUBSCRIBE_RATE, "forms", str(offer.workspace_id))
     confirmation = Confirmation(
         workspace_id=offer.workspace_id,
-        address=address,
+        address=typed.address,
         list_key=offer.list_key,
-        name=name,
+        name=typed.name,
         language=visit.language,
         text_version=f"{_TEXT_VERSION} {visit.language}",
         ip=visit.ip,
         asked_at=datetime.now(UTC),
-        match=match,
+        match=typed.match,
     )
     _mail_unless_blocked(visit, offer, confirmation)
 
@@ -163,7 +175,8 @@ def _confirmation_mail(visit: Visit, offer: _Offer, confirmation: Confirmation) 
     mail = confirmation_mail.render(
         visit.language,
         list_name=offer.list_name,
-        organisation=offer.organisation,
+        organisation=recipients.find_organisation(offer.workspace_id),
+        branding=find_branding(offer.workspace_id),
         url=base_url + visit.url(reverse("confirm"), token=token),
         never_url=base_url + visit.url(reverse("never"), token=token),
     )
@@ -178,35 +191,28 @@ def _confirmation_mail(visit: Visit, offer: _Offer, confirmation: Confirmation) 
 
 
 def _render_form(
-    visit: Visit,
-    offer: _Offer,
-    email: str = "",
-    name: str = "",
-    match: Mapping[str, str] | None = None,
-    **wrong: bool,
+    visit: Visit, offer: _Offer, typed: _Typed, wrong: Sequence[str] = ()
 ) -> HttpResponse:
-    values = match or {}
     titles = topics.find_titles(offer.workspace_id, [offer.list_key] if offer.match_fields else [])
     return pages.render_page(
         visit,
         "subscribe.html",
         title=gettext("Subscribe to %(list_name)s") % {"list_name": offer.list_name},
-        organisation=offer.organisation,
-        look=PLAIN,
+        workspace_id=offer.workspace_id,
         list_name=offer.list_name,
         status=422 if wrong else 200,
         action=visit.url(reverse("subscribe", args=[offer.workspace_id, offer.list_key])),
-        email=email,
-        name=name,
+        email=typed.email,
+        name=typed.name,
         match_fields=[
             {
                 "name": f"{MATCH_PREFIX}{field}",
                 "label": titles.get((offer.list_key, field), field),
-                "value": values.get(field, ""),
+                "value": typed.match.get(field, ""),
             }
             for field in offer.match_fields
         ],
-        **wrong,
+        wrong=wrong,
     )
 
 
@@ -215,7 +221,7 @@ def _render_sent(visit: Visit, offer: _Offer) -> HttpResponse:
         visit,
         "page.html",
         title=gettext("Look into your mailbox"),
-        organisation=offer.organisation,
+        workspace_id=offer.workspace_id,
         lines=[
             gettext(
                 "If mail can be sent to this address, a message is on its way. Open the link in it"

@@ -15,7 +15,7 @@ from postledger.contacts.actions import restoration, suppression
 from postledger.contacts.consent import Origin
 from postledger.contacts.lists import is_key
 from postledger.contacts.unsubscribe_links import LinkOwner, UnsubscribeRequest
-from postledger.web.public import branded, links, pages, recipients
+from postledger.web.public import links, pages, recipients
 from postledger.web.public.pages import Visit
 
 _PREFETCH_HEADERS = ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz")
@@ -126,10 +126,9 @@ def _render(
     may_undo = scene is Scene.LEFT and _left_by_link(recipient)
     # After unsubscribing from everything, the link of one list says so too.
     is_all = key is None or (scene is Scene.LEFT and not may_undo)
-    organisation = recipients.find_organisation(workspace_id)
     of_all, of_list = _SENTENCES[scene]
     values = {
-        "org": organisation.name,
+        "org": recipients.find_organisation(workspace_id).name,
         "email": recipient.address,
         "list_name": "" if key is None else recipients.find_list_name(workspace_id, key=key),
     }
@@ -137,8 +136,7 @@ def _render(
         visit,
         "unsubscribe.html",
         title=gettext(_TITLES[scene]),
-        organisation=organisation,
-        look=branded.find_look(workspace_id),
+        workspace_id=workspace_id,
         sentence=gettext(of_all if is_all else of_list) % values,
         scene=scene.value,
         is_all=is_all,

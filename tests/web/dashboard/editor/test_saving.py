@@ -11,8 +11,8 @@ from postledger.campaigns.models import Campaign
 from postledger.contacts import lists
 from tests.web.callers import Caller
 from tests.web.dashboard.editor.draft_forms import PART, autosave, fields, read_text, save
-from tests.web.dashboard.focus import check_focus
 from tests.web.dashboard.visitors import Person
+from tests.web.focus import check_focus
 
 
 def test_what_is_written_is_what_the_api_has(alice: Caller, anna: Person, draft: int) -> None:

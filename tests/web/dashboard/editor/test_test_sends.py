@@ -10,8 +10,8 @@ from postledger.web.dashboard.editor.readings import ReaderUnknownError
 from tests.campaigns import press
 from tests.web.callers import Caller
 from tests.web.dashboard.editor.draft_forms import PART, read_text
-from tests.web.dashboard.focus import check_focus
 from tests.web.dashboard.visitors import Person
+from tests.web.focus import check_focus
 
 
 def test_a_test_goes_to_the_addresses_as_a_contact_would_get_it(

@@ -64,4 +64,4 @@ def check_focus(answer: Any, focused: str, *, status: int = 422) -> None:
     assert wrong[0]["name"] == focused
     for one in wrong:
         classes = [name for told in one.described_by for name in by_id[told]["class"].split()]
-        assert {"error", "why"} & set(classes), one
+        assert {"error", "why", "wrong"} & set(classes), one
