@@ -36,8 +36,10 @@ def test_a_list_is_created_renamed_archived_and_used_again(olivia: Person) -> No
     assert (changed.name, changed.is_public) == ("All news", False)
 
     olivia.post("lists/product-news/archive/")
-    assert "archived" in olivia.read("lists/product-news/")
-    olivia.post("lists/product-news/archive/")
+    page = olivia.read("lists/product-news/")
+    assert "archived" in page
+    assert "/lists/product-news/restore/" in page
+    olivia.post("lists/product-news/restore/")
     assert List.objects.get().archived_at is None
 
 

@@ -116,24 +116,34 @@ def change(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
 
 @require_POST
 def archive(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
-    """Archives a list, or takes an archived one into use again.
-
-    Asks first if drafts go to it: they could not be launched then.
-    """
+    """Asks first if drafts go to it: they could not be launched then."""
     shown = _find(visitor, key)
-    is_archived = shown.archived_at is not None
-    drafts = () if is_archived else listing.list_drafts_to_list(visitor.workspace.pk, key)
+    if shown.archived_at is not None:
+        return _leave(request, visitor, key, _("It is archived already."))
+    drafts = listing.list_drafts_to_list(visitor.workspace.pk, key)
     if drafts and "sure" not in request.POST:
         title = _("Archive %(name)s?") % {"name": shown.name}
         values = {"title": title, "list": shown, "drafts": drafts}
         return render_page(request, visitor, "dashboard/audience/list_archive.html", values)
-    act = lists.restore_list if is_archived else lists.archive_list
     try:
-        act(visitor.workspace.pk, key=key, actor=visitor.actor)
-    except RefusedError as error:  # somebody else did it meanwhile
-        messages.error(request, translate(error))
-    else:
-        messages.success(request, _("It is in use again.") if is_archived else _("Archived."))
+        lists.archive_list(visitor.workspace.pk, key=key, actor=visitor.actor)
+    except RefusedError:  # somebody else did it in this moment
+        return _leave(request, visitor, key, _("It is archived already."))
+    return _leave(request, visitor, key, _("Archived."))
+
+
+@require_POST
+def restore(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
+    _find(visitor, key)
+    try:
+        lists.restore_list(visitor.workspace.pk, key=key, actor=visitor.actor)
+    except RefusedError:  # somebody else did it
+        return _leave(request, visitor, key, _("It is in use already."))
+    return _leave(request, visitor, key, _("It is in use again."))
+
+
+def _leave(request: HttpRequest, visitor: Visitor, key: str, text: str) -> HttpResponse:
+    messages.success(request, text)
     return redirect("list", visitor.workspace.pk, key)
 
 
