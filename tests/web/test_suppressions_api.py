@@ -76,6 +76,30 @@ def test_whose_owner_had_left_is_restored_in_two_steps(alice: Caller) -> None:
     assert second == {"is_restored": True, "suppression": None}
 
 
+@pytest.mark.parametrize("key", [None, "news"])
+def test_a_repeated_restoring_lifts_no_unsubscribe_beneath(alice: Caller, key: str | None) -> None:
+    alice.post("/v1/lists", {"key": "news", "name": "News"})
+    suppress(alice, reason="unsubscribed", list=key)
+    suppress(alice, reason="bounced", list=key)
+    body = {"address": R1, "reason": "Mended.", "expected_reason": "bounced", "list": key}
+
+    first, second = (alice.post("/v1/suppressions/restore", body) for _time in range(2))
+
+    assert (first.status, first.body["suppression"]["reason"]) == (200, "unsubscribed")
+    assert (second.status, second.body["code"]) == (409, "suppression_changed")
+    [left] = alice.get("/v1/suppressions", address=R1).body["suppressions"]
+    assert left["reason"] == "unsubscribed"
+
+
+def test_what_is_expected_and_no_longer_there_is_said(alice: Caller) -> None:
+    contact = make_contact(alice, R1)
+    body = {"reason": "Mended.", "expected_reason": "bounced"}
+
+    refused = alice.post(f"/v1/contacts/{contact['id']}/restore", body)
+
+    assert (refused.status, refused.body["code"]) == (409, "suppression_changed")
+
+
 def test_pages_hold_every_suppression_once(alice: Caller) -> None:
     for key in ("news", "offers"):
         alice.post("/v1/lists", {"key": key, "name": key})
@@ -106,6 +130,11 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("INVALID_PAYLOAD", {"list": "No List"}),
     ("INVALID_PAYLOAD", {"surprise": 1}),
 ]
+WRONG_RESTORING: list[tuple[str, dict[str, Any]]] = [
+    *WRONG,
+    ("restore_reason_missing", {"reason": " "}),
+    ("INVALID_PAYLOAD", {"expected_reason": "mood"}),
+]
 
 
 @pytest.mark.parametrize(("code", "changes"), [*WRONG, ("INVALID_PAYLOAD", {"reason": "mood"})])
@@ -116,7 +145,7 @@ def test_a_wrong_suppression_is_refused(code: str, changes: dict[str, Any], alic
     assert alice.get("/v1/suppressions").body["suppressions"] == []
 
 
-@pytest.mark.parametrize(("code", "changes"), [*WRONG, ("restore_reason_missing", {"reason": " "})])
+@pytest.mark.parametrize(("code", "changes"), WRONG_RESTORING)
 def test_a_wrong_restoring_is_refused(code: str, changes: dict[str, Any], alice: Caller) -> None:
     suppress(alice)
 

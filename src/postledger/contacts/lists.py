@@ -128,6 +128,14 @@ def update_list(
             _note(workspace_id, "list.changed", key, actor=actor, fields=[*fields])
 
 
+def lock_list(workspace_id: int, key: str) -> List:
+    """The row of a list that is not archived; the caller is in a transaction."""
+    found = _active(workspace_id, key).select_for_update(no_key=True).first()
+    if found is None:
+        raise unknown_list_error(key)
+    return found
+
+
 def archive_list(workspace_id: int, *, key: str, actor: str) -> None:
     """Ends new subscriptions to a list. Those who left it stay unsubscribed."""
     with transaction.atomic():

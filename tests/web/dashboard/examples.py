@@ -252,6 +252,7 @@ EXAMPLES: Mapping[str, Example] = {
     "list": Example(new_list),
     "list_change": Example(new_list, is_post=True),
     "list_archive": Example(new_list, is_post=True),
+    "list_restore": Example(new_list, is_post=True),
     "new_segment": Example(is_post=True),
     "segment": Example(new_segment),
     "segment_delete": Example(new_segment),

@@ -10,7 +10,7 @@ from django.db import transaction
 from postledger.accounts.models import AuditEntry
 from postledger.contacts import lists, sql
 from postledger.contacts.actions import bulk
-from postledger.contacts.models import ConsentEvent, Contact, Subscription
+from postledger.contacts.models import ConsentEvent, Contact, Subscription, Suppression
 from postledger.contacts.states import SubscriptionState, SuppressionReason
 from tests import cast
 from tests.campaigns import press
@@ -29,12 +29,17 @@ def olivia() -> Person:
     return person
 
 
+def read_people(page: str) -> str:
+    """What the question says of the people whom it is about."""
+    [people_shown] = re.findall(r'name="people" value="(\w+)"', page)
+    return people_shown
+
+
 def decide(who: Person, query: dict[str, Any], **fields: str) -> str:
-    """Opens the question as the form of the list does, and answers it with the number shown."""
+    """Opens the question as the form of the list does, and answers it about whom it names."""
     url = f"{who.url('contacts/bulk/')}?{urlencode(query, doseq=True)}"
     asked = who.client.get(url).content.decode()
-    [number] = re.findall(r'name="number" value="(\d+)"', asked)
-    answer = who.client.post(url, {"number": number} | fields, follow=True)
+    answer = who.client.post(url, {"people": read_people(asked)} | fields, follow=True)
     return asked + " ".join(answer.content.decode().split())
 
 
@@ -105,7 +110,8 @@ def test_a_list_that_is_archived_meanwhile_is_said_beside_its_field() -> None:
     people.news(olivia.workspace_id)
     mira = people.contact(olivia.workspace_id, "mira@example.com")
     url = f"{olivia.url('contacts/bulk/')}?do=add&id={mira}"
-    fields = {"number": "1", "list": "news", "source": "fair"}
+    people_shown = read_people(olivia.client.get(url).content.decode())
+    fields = {"people": people_shown, "list": "news", "source": "fair"}
 
     with transaction.atomic():
         sql.take_consent_lock(olivia.workspace_id)
@@ -117,19 +123,27 @@ def test_a_list_that_is_archived_meanwhile_is_said_beside_its_field() -> None:
     assert "This list was archived meanwhile" in adding.answer().content.decode()
 
 
-def test_another_number_than_the_one_shown_is_asked_about_again(olivia: Person) -> None:
-    tom = people.contact(olivia.workspace_id, "tom@example.com")
-    url = f"{olivia.url('contacts/bulk/')}?do=suppress&all=1"
+@pytest.mark.parametrize("ann", ["Ann", "Zed"])
+def test_others_than_those_who_were_shown_are_asked_about_again(olivia: Person, ann: str) -> None:
+    """Also if they are as many as before."""
+    first, second = (people.contact(olivia.workspace_id, f"{n}@example.com") for n in ("a", "b"))
+    Contact.objects.filter(pk=first).update(name="Zed")
+    url = f"{olivia.url('contacts/bulk/')}?do=suppress&all=1&q=Zed"
+    shown = read_people(olivia.client.get(url).content.decode())
+    Contact.objects.filter(pk=first).update(name=ann)
+    Contact.objects.filter(pk=second).update(name="Zed")
 
-    answer = olivia.client.post(url, {"number": "2", "reason": "typed"})
+    answer = olivia.client.post(url, {"people": shown, "reason": "typed"})
 
     page = answer.content.decode()
     assert answer.status_code == 422
-    assert "number of people has changed" in page
-    assert 'name="number" value="1"' in page
+    assert "no longer the same people" in page
+    assert "b@example.com" in page
     assert 'value="typed"' in page
-    assert people.find_suppression(olivia.workspace_id, "tom@example.com").reason is None
-    assert Contact.objects.get(pk=tom).state == "active"
+    assert not Suppression.objects.exists()
+    again = olivia.client.post(url, {"people": read_people(page), "reason": "typed"})
+    assert again.status_code == 302
+    assert people.find_suppression(olivia.workspace_id, "b@example.com").reason is not None
 
 
 @pytest.mark.parametrize(
@@ -151,7 +165,7 @@ def test_people_of_another_workspace_are_never_among_them(olivia: Person) -> Non
     stranger = people.contact(people.workspace("globex"), "stranger@example.com")
 
     url = f"{olivia.url('contacts/bulk/')}?do=suppress&id={stranger}"
-    answer = olivia.client.post(url, {"number": "1", "reason": "mine"}, follow=True)
+    answer = olivia.client.post(url, {"people": "x", "reason": "mine"}, follow=True)
 
     assert "Tick people first" in answer.content.decode()
     assert not ConsentEvent.objects.exists()

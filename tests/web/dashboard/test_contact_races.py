@@ -11,7 +11,7 @@ from django.db import transaction
 from postledger.contacts.actions import contacts
 from postledger.contacts.details import Changes
 from postledger.contacts.models import Contact
-from postledger.contacts.states import SubscriptionState
+from postledger.contacts.states import ContactState, SubscriptionState
 from tests import cast
 from tests.contacts import people
 from tests.races import collide
@@ -136,3 +136,18 @@ def test_who_leaves_a_list_by_an_edit_that_meets_a_new_address_is_told(
 
     assert saving.answer().status_code == 422
     assert people.subscription(mira) is SubscriptionState.ACTIVE
+
+
+def test_a_restoring_that_meets_another_lifts_no_unsubscribe(olivia: Person, mira: int) -> None:
+    people.leave(olivia.workspace_id, MIRA)
+    people.bounce(olivia.workspace_id, MIRA)
+
+    with collide.uncommitted(partial(people.restore, olivia.workspace_id, MIRA)):
+        fields = {"scope": "bounced general", "reason": "mended"}
+        restoring = collide.start(send(olivia, f"contacts/{mira}/restore/", **fields))
+        restoring.must_wait()
+
+    page = restoring.answer().content.decode()
+    assert "so nothing was lifted" in page
+    assert "They unsubscribed" in page, "what remains is asked about"
+    assert people.state(mira) is ContactState.UNSUBSCRIBED

@@ -223,11 +223,11 @@ def test_somebody_is_suppressed_and_restored_with_a_reason(olivia: Person, mira:
     assert "Suppress…" not in page
     assert "not known; the workspace's is used, UTC" in page
 
-    refused = olivia.post(f"contacts/{mira}/restore/", scope="", reason=" ")
+    refused = olivia.post(f"contacts/{mira}/restore/", scope="by_hand general", reason=" ")
     assert refused.status_code == 422
     assert people.find_suppression(olivia.workspace_id, MIRA).reason is not None
 
-    olivia.post(f"contacts/{mira}/restore/", scope="", reason="Wrote to us")
+    olivia.post(f"contacts/{mira}/restore/", scope="by_hand general", reason="Wrote to us")
     assert people.find_suppression(olivia.workspace_id, MIRA).reason is None
     assert "Wrote to us" in olivia.read(f"contacts/{mira}/", part="consent")
 
@@ -238,7 +238,7 @@ def test_a_list_alone_is_suppressed_and_restored(olivia: Person, mira: int) -> N
     assert people.subscription(mira) is SubscriptionState.SUPPRESSED
     assert people.find_suppression(olivia.workspace_id, MIRA).reason is None
 
-    olivia.post(f"contacts/{mira}/restore/", scope="news", reason="Asked for it")
+    olivia.post(f"contacts/{mira}/restore/", scope="by_hand news", reason="Asked for it")
     assert people.subscription(mira) is SubscriptionState.ACTIVE
 
 
@@ -247,7 +247,9 @@ def test_restoring_says_what_remains(olivia: Person, mira: int) -> None:
     people.bounce(olivia.workspace_id, MIRA)
 
     answer = olivia.client.post(
-        olivia.url(f"contacts/{mira}/restore/"), {"scope": "", "reason": "mended"}, follow=True
+        olivia.url(f"contacts/{mira}/restore/"),
+        {"scope": "bounced general", "reason": "mended"},
+        follow=True,
     )
 
     assert "this remains: campaigns and notifications: They unsubscribed" in answer.content.decode()

@@ -36,8 +36,10 @@ def test_a_list_is_created_renamed_archived_and_used_again(olivia: Person) -> No
     assert (changed.name, changed.is_public) == ("All news", False)
 
     olivia.post("lists/product-news/archive/")
-    assert "archived" in olivia.read("lists/product-news/")
-    olivia.post("lists/product-news/archive/")
+    page = olivia.read("lists/product-news/")
+    assert "archived" in page
+    assert "/lists/product-news/restore/" in page
+    olivia.post("lists/product-news/restore/")
     assert List.objects.get().archived_at is None
 
 
@@ -146,9 +148,10 @@ def test_an_address_is_suppressed_found_and_lifted_with_a_reason(olivia: Person)
     for words in ("Mira@example.com", "all email", "Suppressed by hand", "Rang us up", "Olivia"):
         assert words in page
 
-    refused = olivia.post(f"suppressions/{kept.pk}/lift/", reason=" ")
+    path = f"suppressions/{kept.pk}/lift/"
+    refused = olivia.post(path, scope="by_hand general", reason=" ")
     assert refused.status_code == 422
-    olivia.post(f"suppressions/{kept.pk}/lift/", reason="Wrote to us")
+    olivia.post(path, scope="by_hand general", reason="Wrote to us")
     assert not Suppression.objects.exists()
     assert olivia.get(f"suppressions/{kept.pk}/lift/").status_code == 404
 

@@ -14,6 +14,7 @@ from postledger.content import articles, templates
 from postledger.content.models import Slice
 from postledger.content.slices import SliceFields
 from tests import cast
+from tests.contacts import people
 from tests.web.dashboard import visitors
 from tests.web.dashboard.test_templates import text, write
 from tests.web.dashboard.visitors import Person
@@ -88,6 +89,11 @@ def make_member(workspace_id: int) -> str:
     return f"members/{Member.objects.get(user=carol.user).pk}/"
 
 
+def make_list(workspace_id: int) -> str:
+    people.news(workspace_id)
+    return "lists/news/"
+
+
 def find_sender(path: str) -> Callable[[int], str]:
     return lambda _workspace_id: f"senders/{cast.sender().pk}/{path}/"
 
@@ -110,6 +116,9 @@ CASES = {
         ("rate_per_second", "1.1250"),
     ),
     "identity": Case(find_sender("edit"), ("name", "Anna's", "Bob's"), ("account", "")),
+    "list": Case(
+        make_list, ("name", "Old news", "All news"), ("is_public", "on"), "lists/news/change/"
+    ),
     "member": Case(make_member, ("daily_limit", "100", "200"), ("role", "manager")),
 }
 every_form = pytest.mark.parametrize("case", CASES.values(), ids=CASES)

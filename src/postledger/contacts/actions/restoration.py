@@ -10,13 +10,14 @@ from postledger.contacts.actions import contact_state
 from postledger.contacts.consent import ConsentChange, Origin
 from postledger.contacts.models import ConsentEvent, List
 from postledger.contacts.states import (
+    NOT_SUPPRESSED,
     ConsentAction,
     ContactState,
     SubscriptionState,
     SuppressionStatus,
 )
 from postledger.contacts.unsubscribe_links import GENERAL, UnsubscribeRequest
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import ConflictError, RefusedError
 from postledger.lib.sentences import say
 from postledger.observability import masking
 from postledger.providers import addresses
@@ -26,6 +27,10 @@ _ENDED = (SubscriptionState.UNSUBSCRIBED, SubscriptionState.SUPPRESSED)
 
 class RestoreReasonMissingError(RefusedError):
     code = "restore_reason_missing"
+
+
+class SuppressionChangedError(ConflictError):
+    code = "suppression_changed"
 
 
 def undo(workspace_id: int, *, request: UnsubscribeRequest, origin: Origin, now: datetime) -> bool:
@@ -47,12 +52,16 @@ def restore(  # noqa: PLR0913  each part by its name
     reason: str,
     actor: str,
     now: datetime,
+    expected: SuppressionStatus | None = None,
 ) -> bool:
     """Lets an address be mailed again; False when nothing kept mail from it.
 
     A bounce, a complaint or a suppression by hand is lifted first. If its owner had unsubscribed
     as well, the address is unsubscribed then, and a second call lifts that. Where neither is left,
     subscribe forms may mail it again.
+
+    Refuses if the reason is another than that of `expected`, if one is: who repeats a call, or has
+    seen an older reason, lifts nothing that they did not mean.
     """
     if not reason.strip():
         raise RestoreReasonMissingError(say("Give a reason for restoring; the history keeps it."))
@@ -61,6 +70,8 @@ def restore(  # noqa: PLR0913  each part by its name
     )
     with transaction.atomic():
         sql.take_consent_lock(workspace_id)
+        if expected is not None:
+            _check_reason(workspace_id, address, list_key, expected)
         has_changed = _lift(workspace_id, address, list_key, change) or form_blocks.lift(
             workspace_id, address=addresses.canonical(address)
         )
@@ -75,15 +86,36 @@ def restore(  # noqa: PLR0913  each part by its name
     return has_changed
 
 
+def _check_reason(
+    workspace_id: int, address: str, list_key: str, expected: SuppressionStatus
+) -> None:
+    status = NOT_SUPPRESSED
+    list_id = _find_list_id(workspace_id, list_key)
+    if list_id is not None or not lists.is_key(list_key):
+        address = addresses.canonical(address)
+        status = suppressions.find_status(workspace_id, address=address, list_id=list_id)
+    if status.reason is not expected.reason:
+        raise SuppressionChangedError(
+            say(
+                "What keeps email from this address has changed meanwhile, so nothing was lifted."
+                " Look at its suppression, and decide again."
+            )
+        )
+
+
 def _lift(workspace_id: int, address: str, list_key: str, change: ConsentChange) -> bool:
     address = addresses.canonical(address)
     if not lists.is_key(list_key):
         return lift_for_all(workspace_id, address=address, change=change)
-    with_key = List.objects.filter(workspace_id=workspace_id, key=list_key)
-    list_id = with_key.values_list("pk", flat=True).first()
+    list_id = _find_list_id(workspace_id, list_key)
     return list_id is not None and lift_for_list(
         workspace_id, address=address, list_id=list_id, change=change
     )
+
+
+def _find_list_id(workspace_id: int, list_key: str) -> int | None:
+    with_key = List.objects.filter(workspace_id=workspace_id, key=list_key)
+    return with_key.values_list("pk", flat=True).first()
 
 
 def lift_for_all(workspace_id: int, *, address: str, change: ConsentChange) -> bool:

@@ -6,6 +6,7 @@ from postledger.accounts.keys import Scope
 from postledger.contacts import lists, suppressions
 from postledger.contacts.actions import restoration, suppression
 from postledger.contacts.models import Suppression
+from postledger.contacts.states import SuppressionStatus
 from postledger.contacts.unsubscribe_links import GENERAL
 from postledger.providers import addresses
 from postledger.web.api.common.pagination import cut_page
@@ -49,7 +50,10 @@ def create_suppression(call: Call, payload: NewSuppressionIn) -> Suppression | N
 
 @routes.post("/restore", RestoredAddress)
 def restore_address(call: Call, payload: RestoreAddressIn) -> dict[str, object]:
-    """Lifts the suppression. If the owner had unsubscribed too, that takes a second call."""
+    """Lifts the suppression. If the owner had unsubscribed too, that takes a second call.
+
+    Send `expected_reason` if a call may be repeated, as after a timeout.
+    """
     is_restored = lift_suppression(call, payload.address, payload)
     remaining = _find_suppression(call, payload.address, payload.list)
     return {"is_restored": is_restored, "suppression": remaining}
@@ -65,6 +69,7 @@ def lift_suppression(call: Call, address: str, payload: RestoreIn) -> bool:
         reason=payload.reason,
         actor=call.actor,
         now=call.now,
+        expected=SuppressionStatus(payload.expected_reason) if payload.expected_reason else None,
     )
 
 

@@ -24,6 +24,12 @@ class RestoreIn(RequestSchema):
 
     reason: Line = Field(description="Stored in the history.", examples=["Wrote to us on 1 May."])
     list: ListKey | None = Field(default=None, description="Only this list; all mail by default.")
+    expected_reason: SuppressionReason | None = Field(
+        default=None,
+        strict=False,
+        description="Lift this reason alone: 409 `suppression_changed` if it is another by now, or"
+        " none. A repeated request then lifts no unsubscribe that lies beneath.",
+    )
 
 
 class SuppressionsQuery(PageQuery):

@@ -1,5 +1,6 @@
 """What a person says for many contacts at once: add to a list, remove from one, or suppress."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -21,6 +22,7 @@ from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience.import_figures import KEPT_BACK
 from postledger.web.dashboard.forms import PageForm, ReasonField
 
+_DIGITS = 16
 _PAGE = "contacts page"  # the source of what ends a consent there
 
 
@@ -41,16 +43,19 @@ _UNCHANGED: Mapping[str, Promise | str] = {
 
 
 class BulkForm(PageForm):
-    """Asks again if the number of people is another than the one that was shown."""
+    """Asks again if the people are others than those whom its question was about."""
 
-    number = forms.IntegerField(widget=forms.HiddenInput)
+    people = forms.CharField(widget=forms.HiddenInput)
 
-    def __init__(self, workspace_id: int, actual: int, given: QueryDict | None = None) -> None:
-        self.is_outdated = given is not None and given.get("number") != str(actual)
+    def __init__(
+        self, workspace_id: int, contact_ids: Sequence[int], given: QueryDict | None = None
+    ) -> None:
+        actual = _digest(contact_ids)
+        self.is_outdated = given is not None and given.get("people") != actual
         if given is not None:
             given = given.copy()
-            given["number"] = str(actual)
-        super().__init__(given, initial={"number": actual})
+            given["people"] = actual
+        super().__init__(given, initial={"people": actual})
         if "list" in self.fields:
             own = lists.list_all(workspace_id).filter(archived_at=None, kind=ListKind.LIST.value)
             choices = lists.name_apart(own)
@@ -60,7 +65,7 @@ class BulkForm(PageForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if self.is_outdated:
-            text = _("The number of people has changed meanwhile. Look at it, and decide again.")
+            text = _("These are no longer the same people. Look at who they are, and decide again.")
             self.add_error(None, text)
         return cleaned
 
@@ -119,6 +124,12 @@ FORMS: Mapping[Deed, type[BulkForm]] = {
     Deed.REMOVE: RemoveForm,
     Deed.SUPPRESS: SuppressForm,
 }
+
+
+def _digest(contact_ids: Sequence[int]) -> str:
+    """Other people have another one, also if they are as many."""
+    text = " ".join(map(str, sorted(contact_ids)))
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
 def describe_deed(deed: Deed, number: int) -> tuple[str, list[str], str]:

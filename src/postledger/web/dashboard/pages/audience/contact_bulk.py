@@ -1,4 +1,4 @@
-"""Asks what becomes of many contacts, with their number, and does it."""
+"""Asks what becomes of many contacts, with their number, and does it to the same ones."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -39,7 +39,7 @@ def decide(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         return _refuse(request, visitor, _describe_refusal(error))
     if not contact_ids:
         return _refuse(request, visitor, _("Tick people first, or all that the search finds."))
-    form = FORMS[deed](visitor.workspace.pk, len(contact_ids), request.POST or None)
+    form = FORMS[deed](visitor.workspace.pk, contact_ids, request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
             result = form.carry_out(visitor, contact_ids, now)

@@ -14,8 +14,9 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
 from postledger.contacts import lists, queries, suppressions
-from postledger.contacts.actions import restoration, suppression
+from postledger.contacts.actions import suppression
 from postledger.contacts.actions.erasing import AddressChangedError
+from postledger.contacts.actions.restoration import SuppressionChangedError
 from postledger.contacts.models import Contact
 from postledger.contacts.states import ContactState, SuppressionReason
 from postledger.contacts.unsubscribe_links import GENERAL
@@ -23,32 +24,24 @@ from postledger.lib.errors import RefusedError
 from postledger.privacy import erasure
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
-from postledger.web.dashboard.audience import words
+from postledger.web.dashboard.audience import restore_form, words
 from postledger.web.dashboard.audience.questions import Question, ask
+from postledger.web.dashboard.audience.restore_form import Ended, RestoreForm
 from postledger.web.dashboard.forms import PageForm, ReasonField
 from postledger.web.shared.sentences import translate
 
 _asks = require_http_methods(["GET", "HEAD", "POST"])
 
 
-class ScopeForm(PageForm):
+class SuppressForm(PageForm):
     """About all email, or about one list."""
 
-    scope = forms.ChoiceField(required=False)
+    scope = forms.ChoiceField(label=gettext_lazy("What they no longer get"), required=False)
+    reason = ReasonField(required=False)
 
     def __init__(self, scopes: Sequence[tuple[str, str]], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["scope"].choices = scopes  # type: ignore[attr-defined]  # of a ChoiceField
-
-
-class SuppressForm(ScopeForm):
-    scope = forms.ChoiceField(label=gettext_lazy("What they no longer get"), required=False)
-    reason = ReasonField(required=False)
-
-
-class RestoreForm(ScopeForm):
-    scope = forms.ChoiceField(label=gettext_lazy("What they may get again"), required=False)
-    reason = ReasonField()
 
 
 class EraseForm(PageForm):
@@ -109,20 +102,18 @@ def suppress(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRes
 @_asks
 def restore(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpResponse:
     contact = _find(visitor, contact_id)
-    scopes = _list_ended(visitor, contact)
-    if not scopes:
+    ended = _list_ended(visitor, contact)
+    if not ended:
         return _leave(request, visitor, contact, _("Nothing keeps email from them."))
-    form = RestoreForm(scopes, request.POST or None)
+    form = RestoreForm(ended, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        restoration.restore(
-            visitor.workspace.pk,
-            address=contact.address,
-            list_key=form.cleaned_data["scope"] or GENERAL,
-            reason=form.cleaned_data["reason"],
-            actor=visitor.actor,
-            now=datetime.now(UTC),
-        )
-        left = dict(_list_ended(visitor, contact)).get(form.cleaned_data["scope"])
+        try:
+            lifted = form.carry_out(visitor, contact.address, datetime.now(UTC))
+        except SuppressionChangedError as error:  # in this very moment
+            messages.error(request, translate(error))
+            return redirect(request.path)
+        remaining = {one.list_key: one.name for one in _list_ended(visitor, contact)}
+        left = remaining.get(lifted.list_key)
         done = _("Restored.") if left is None else _("Restored; this remains: %(left)s.")
         return _leave(request, visitor, contact, done % {"left": left} if left else done)
     question = Question(
@@ -195,14 +186,14 @@ def _find(visitor: Visitor, contact_id: int) -> Contact:
     return queries.get_contact(visitor.workspace.pk, contact_id=contact_id)
 
 
-def _list_ended(visitor: Visitor, contact: Contact) -> list[tuple[str, str]]:
-    """The lists, or all email, that something keeps from the contact, with the reason."""
+def _list_ended(visitor: Visitor, contact: Contact) -> list[Ended]:
+    """The lists, or all email, that something keeps from the contact."""
     kept = suppressions.list_of_address(visitor.workspace.pk, address=contact.address)
-    scopes = {one.list.key if one.list else "": words.describe_suppression(one) for one in kept}
+    ended = [restore_form.describe_ended(one) for one in kept]
     contact.refresh_from_db(fields=["state"])
-    if contact.state != ContactState.ACTIVE:
-        scopes.setdefault("", words.name_scope(None))
-    return list(scopes.items())
+    if contact.state != ContactState.ACTIVE and all(one.list_key != GENERAL for one in ended):
+        ended.append(restore_form.describe_state())
+    return ended
 
 
 def _find_url(visitor: Visitor, contact: Contact) -> str:

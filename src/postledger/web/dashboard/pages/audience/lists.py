@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -19,6 +20,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from postledger.accounts import constraints
 from postledger.accounts.people.roles import Permission
+from postledger.accounts.trail import Action
 from postledger.campaigns import listing
 from postledger.contacts import counts, growth, lists
 from postledger.contacts.audience import FilterTooCostlyError
@@ -33,12 +35,13 @@ from postledger.web.dashboard.components import charts
 from postledger.web.dashboard.components.charts import Chart
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_page
+from postledger.web.dashboard.shared_form import SharedForm
 from postledger.web.shared.sentences import translate
 
 _DAYS = 90
 
 
-class ListForm(PageForm):
+class _ListFields(PageForm):
     name = forms.CharField(
         label=pgettext_lazy("of a thing", "Name"), max_length=constraints.LONGEST_NAME
     )
@@ -49,7 +52,14 @@ class ListForm(PageForm):
     )
 
 
-class NewListForm(ListForm):
+class ListForm(_ListFields, SharedForm):
+    changed_by: ClassVar[Mapping[str, Action]] = {
+        "name": "list.changed",
+        "is_public": "list.changed",
+    }
+
+
+class NewListForm(_ListFields):
     key = forms.CharField(
         label=gettext_lazy("Key"),
         required=False,
@@ -94,46 +104,68 @@ def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
 @require_safe
 def show_list(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
     shown = _find(visitor, key)
-    form = ListForm(initial={"name": shown.name, "is_public": shown.is_public})
-    return _show_list(request, visitor, shown, form)
+    return _show_list(request, visitor, shown, ListForm(_list_stored(shown)))
 
 
 @require_POST
 def change(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
-    shown, form = _find(visitor, key), ListForm(request.POST)
-    if form.is_valid():
-        try:
-            lists.update_list(
-                visitor.workspace.pk, key=key, **form.cleaned_data, actor=visitor.actor
-            )
-        except RefusedError as error:
-            form.add_error("name", translate(error))
-        else:
-            messages.success(request, _("Saved."))
-            return redirect("list", visitor.workspace.pk, key)
+    shown = _find(visitor, key)
+    form = ListForm(_list_stored(shown), request.POST)
+    if form.is_valid() and _store(form, visitor, key):
+        return _leave(request, visitor, key, _("Saved."))
     return _show_list(request, visitor, shown, form)
+
+
+def _list_stored(one: List) -> Mapping[str, object]:
+    return {"name": one.name, "is_public": one.is_public}
+
+
+def _store(form: ListForm, visitor: Visitor, key: str) -> bool:
+    """Writes what was changed on the page; False if it is refused or in conflict."""
+    workspace_id = visitor.workspace.pk
+    try:
+        with transaction.atomic():
+            if not form.take_over(_list_stored(lists.lock_list(workspace_id, key))):
+                url = reverse("list", args=[workspace_id, key])
+                form.describe_conflict(visitor, subjects=[f"list {key}"], url=url)
+                return False
+            changes = {name: form.cleaned_data[name] for name in form.changed}
+            lists.update_list(workspace_id, key=key, **changes, actor=visitor.actor)
+    except RefusedError as error:
+        form.add_error("name", translate(error))
+    return form.is_valid()
 
 
 @require_POST
 def archive(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
-    """Archives a list, or takes an archived one into use again.
-
-    Asks first if drafts go to it: they could not be launched then.
-    """
+    """Asks first if drafts go to it: they could not be launched then."""
     shown = _find(visitor, key)
-    is_archived = shown.archived_at is not None
-    drafts = () if is_archived else listing.list_drafts_to_list(visitor.workspace.pk, key)
+    if shown.archived_at is not None:
+        return _leave(request, visitor, key, _("It is archived already."))
+    drafts = listing.list_drafts_to_list(visitor.workspace.pk, key)
     if drafts and "sure" not in request.POST:
         title = _("Archive %(name)s?") % {"name": shown.name}
         values = {"title": title, "list": shown, "drafts": drafts}
         return render_page(request, visitor, "dashboard/audience/list_archive.html", values)
-    act = lists.restore_list if is_archived else lists.archive_list
     try:
-        act(visitor.workspace.pk, key=key, actor=visitor.actor)
-    except RefusedError as error:  # somebody else did it meanwhile
-        messages.error(request, translate(error))
-    else:
-        messages.success(request, _("It is in use again.") if is_archived else _("Archived."))
+        lists.archive_list(visitor.workspace.pk, key=key, actor=visitor.actor)
+    except RefusedError:  # somebody else did it in this moment
+        return _leave(request, visitor, key, _("It is archived already."))
+    return _leave(request, visitor, key, _("Archived."))
+
+
+@require_POST
+def restore(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
+    _find(visitor, key)
+    try:
+        lists.restore_list(visitor.workspace.pk, key=key, actor=visitor.actor)
+    except RefusedError:  # somebody else did it
+        return _leave(request, visitor, key, _("It is in use already."))
+    return _leave(request, visitor, key, _("It is in use again."))
+
+
+def _leave(request: HttpRequest, visitor: Visitor, key: str, text: str) -> HttpResponse:
+    messages.success(request, text)
     return redirect("list", visitor.workspace.pk, key)
 
 
@@ -182,8 +214,8 @@ def _show_list(request: HttpRequest, visitor: Visitor, shown: List, form: ListFo
         "left": sum(day.left for day in days),
         "chart": _draw(days),
     }
-    status = 422 if form.errors else 200
-    return render_page(request, visitor, "dashboard/audience/list.html", values, status=status)
+    template = "dashboard/audience/list.html"
+    return render_page(request, visitor, template, values, status=form.status)
 
 
 def _count(visitor: Visitor, one: List, state: SubscriptionState) -> Mapping[str, Any]:

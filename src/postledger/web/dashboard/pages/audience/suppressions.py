@@ -17,16 +17,17 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from postledger.accounts.people import actors
 from postledger.accounts.people.roles import Permission
 from postledger.contacts import lists, queries, suppressions
-from postledger.contacts.actions import restoration, suppression
+from postledger.contacts.actions import suppression
+from postledger.contacts.actions.restoration import SuppressionChangedError
 from postledger.contacts.models import Suppression
 from postledger.contacts.states import SuppressionReason
 from postledger.contacts.suppressions import ALL_MAIL
-from postledger.contacts.unsubscribe_links import GENERAL
 from postledger.lib.errors import RefusedError
 from postledger.providers import addresses
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import words
 from postledger.web.dashboard.audience.questions import Question, ask
+from postledger.web.dashboard.audience.restore_form import RestoreForm, describe_ended
 from postledger.web.dashboard.forms import AddressField, PageForm, ReasonField
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.parameters import read_text
@@ -46,10 +47,6 @@ class AddForm(PageForm):
         active = lists.list_all(workspace_id).filter(archived_at=None)
         scopes = [("", words.name_scope(None)), *lists.name_apart(active)]
         self.fields["scope"].choices = scopes  # type: ignore[attr-defined]  # of a ChoiceField
-
-
-class LiftForm(PageForm):
-    reason = ReasonField()
 
 
 @require_safe
@@ -87,22 +84,18 @@ def lift(request: HttpRequest, visitor: Visitor, suppression_id: int) -> HttpRes
     if kept.address is None:
         messages.error(request, _("Its owner was erased: the address stays suppressed for good."))
         return redirect(url)
-    form = LiftForm(request.POST or None)
+    form = RestoreForm([describe_ended(kept)], request.POST or None)
     if request.method == "POST" and form.is_valid():
-        restoration.restore(
-            visitor.workspace.pk,
-            address=kept.address,
-            list_key=kept.list.key if kept.list else GENERAL,
-            reason=form.cleaned_data["reason"],
-            actor=visitor.actor,
-            now=datetime.now(UTC),
-        )
+        try:
+            form.carry_out(visitor, kept.address, datetime.now(UTC))
+        except SuppressionChangedError as error:  # in this very moment
+            messages.error(request, translate(error))
+            return redirect(request.path)
         messages.success(request, _("Restored. If they had unsubscribed too, that remains."))
         return redirect(f"{url}?{urlencode({'q': kept.address})}")
     question = Question(
         heading=_("Let email reach %(address)s again?") % {"address": kept.address},
         sentences=[
-            words.describe_suppression(kept),
             _(
                 "Restore only people who want your email: the law protects their wish, and spam"
                 " reports cost you reputation."

@@ -58,6 +58,9 @@ PAGES = [
     page(
         "lists/<slug:key>/archive/", lists.archive, Permission.MANAGE_CONTACTS, name="list_archive"
     ),
+    page(
+        "lists/<slug:key>/restore/", lists.restore, Permission.MANAGE_CONTACTS, name="list_restore"
+    ),
     page("segments/", segments.show, Permission.READ, name="segments"),
     page("segments/new/", segments.create, Permission.MANAGE_CONTACTS, name="new_segment"),
     page(f"{_SEGMENT}/", segments.rename, Permission.MANAGE_CONTACTS, name="segment"),
