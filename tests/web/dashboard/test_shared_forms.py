@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any, override
+from uuid import UUID
 
 import pytest
 
-from postledger.accounts import provider_accounts, workspaces
+from postledger.accounts import integrations, provider_accounts, workspaces
+from postledger.accounts.integrations import IntegrationKind
 from postledger.accounts.models import AuditEntry, Member, ProviderAccount, Sender, Workspace
 from postledger.accounts.people.roles import Role
 from postledger.content import articles, templates
@@ -88,6 +90,14 @@ def make_member(workspace_id: int) -> str:
     return f"members/{Member.objects.get(user=carol.user).pk}/"
 
 
+def set_up_notion(workspace_id: int) -> str:
+    changes = {"token": "ntn_1"}
+    integrations.set_integration(
+        workspace_id, IntegrationKind.NOTION, changes=changes, actor="user 0"
+    )
+    return "settings/integrations/notion/"
+
+
 def find_sender(path: str) -> Callable[[int], str]:
     return lambda _workspace_id: f"senders/{cast.sender().pk}/{path}/"
 
@@ -110,6 +120,11 @@ CASES = {
         ("rate_per_second", "1.1250"),
     ),
     "identity": Case(find_sender("edit"), ("name", "Anna's", "Bob's"), ("account", "")),
+    "notion": Case(
+        set_up_notion,
+        ("mailouts", str(UUID(int=0)), str(UUID(int=1))),
+        ("errors_database", str(UUID(int=2))),
+    ),
     "member": Case(make_member, ("daily_limit", "100", "200"), ("role", "manager")),
 }
 every_form = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -206,6 +221,18 @@ def test_the_same_change_by_two_people_is_no_conflict(
     forms = [(who, read_form(who.get(path))) for who in (anna, bob)]
 
     answers = [send(who, case.action or path, form, **{name: value}) for who, form in forms]
+
+    assert [answer.status_code for answer in answers] == [302, 302]
+
+
+def test_an_id_with_and_without_hyphens_is_one_value(anna: Person, bob: Person) -> None:
+    path = set_up_notion(anna.workspace_id)
+    forms = [(who, read_form(who.get(path))) for who in (anna, bob)]
+    ids = (UUID(int=7).hex, str(UUID(int=7)))
+
+    answers = [
+        send(who, path, form, mailouts=text) for (who, form), text in zip(forms, ids, strict=True)
+    ]
 
     assert [answer.status_code for answer in answers] == [302, 302]
 
