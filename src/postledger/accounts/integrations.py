@@ -194,6 +194,11 @@ def set_integration(
         _note(workspace_id, kind, "integration.set", actor=actor, settings=sorted(changes))
 
 
+def lock_integration(workspace_id: int, kind: IntegrationKind) -> None:
+    """Until the transaction ends, nobody else changes the settings."""
+    _rows(workspace_id, kind).select_for_update(no_key=True).first()
+
+
 def remove_integration(workspace_id: int, kind: IntegrationKind, *, actor: str) -> bool:
     """Deletes the settings and keeps the row as removed; False if there are none."""
     connected = _rows(workspace_id, kind).exclude(sealed_settings=None)

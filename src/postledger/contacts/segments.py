@@ -1,7 +1,9 @@
 """Segments: filters under a name, which searches and campaigns take over."""
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 from django.db import transaction
@@ -15,6 +17,7 @@ from postledger.lib.errors import ConflictError, NotFoundError
 from postledger.lib.sentences import say
 
 MOST_SEGMENTS = 100  # of a workspace
+_DIGITS = 16
 
 
 class SegmentUnknownError(NotFoundError):
@@ -23,6 +26,10 @@ class SegmentUnknownError(NotFoundError):
 
 class SegmentExistsError(ConflictError):
     code = "segment_exists"
+
+
+class SegmentChangedError(ConflictError):
+    code = "segment_changed"
 
 
 class TooManySegmentsError(ConflictError):
@@ -58,23 +65,46 @@ def rename_segment(workspace_id: int, segment_id: int, *, name: str, actor: str)
         _note(workspace_id, "segment.renamed", segment_id, actor=actor)
 
 
-def change_filter(
-    workspace_id: int, segment_id: int, *, stored: Mapping[str, Any], actor: str, now: datetime
+def change_filter(  # noqa: PLR0913  names of arguments, each with a meaning of its own
+    workspace_id: int,
+    segment_id: int,
+    *,
+    stored: Mapping[str, Any],
+    seen: str = "",
+    actor: str,
+    now: datetime,
 ) -> None:
-    """Keeps another filter under the name; campaigns that took the former one over keep it."""
+    """Keeps another filter under the name; campaigns that took the former one over keep it.
+
+    `seen` is the digest of the filter that it replaces; another one by now is left as it is.
+    """
     audience.check(workspace_id, parsing.parse(dict(stored), now=now))
     with transaction.atomic():
-        if not _own(workspace_id).filter(pk=segment_id).update(filter=dict(stored)):
-            raise _unknown(segment_id)
+        segment = _lock(workspace_id, segment_id)
+        if digest_filter(segment.filter) == digest_filter(stored):
+            return
+        if seen not in {"", digest_filter(segment.filter)}:
+            raise SegmentChangedError(
+                say(
+                    "Somebody has changed the conditions of the segment “%(name)s” meanwhile. Look"
+                    " at them, and save again to replace them.",
+                    name=segment.name,
+                )
+            )
+        segment.filter = dict(stored)
+        segment.save(update_fields=["filter"])
         _note(workspace_id, "segment.changed", segment_id, actor=actor)
+
+
+def digest_filter(stored: Mapping[str, Any]) -> str:
+    """Tells a filter from others, whatever the order of its names."""
+    return sha256(json.dumps(stored, sort_keys=True).encode()).hexdigest()[:_DIGITS]
 
 
 def delete_segment(workspace_id: int, segment_id: int, *, actor: str) -> None:
     """Campaigns that took its filter over keep it."""
     with transaction.atomic():
-        segment = _own(workspace_id).select_for_update().filter(pk=segment_id).first()
-        if segment is None:
-            raise _unknown(segment_id)
+        segment = _lock(workspace_id, segment_id)
         segment.delete()
         _note(workspace_id, "segment.deleted", segment_id, actor=actor, name=segment.name)
 
@@ -85,6 +115,13 @@ def list_segments(workspace_id: int) -> QuerySet[Segment]:
 
 def get_segment(workspace_id: int, segment_id: int) -> Segment:
     segment = _own(workspace_id).filter(pk=segment_id).first()
+    if segment is None:
+        raise _unknown(segment_id)
+    return segment
+
+
+def _lock(workspace_id: int, segment_id: int) -> Segment:
+    segment = _own(workspace_id).select_for_update().filter(pk=segment_id).first()
     if segment is None:
         raise _unknown(segment_id)
     return segment

@@ -105,6 +105,59 @@ def test_a_moment_in_an_entry_is_read_in_the_zone_of_the_workspace(alice: Person
     assert "works_until 2026-07-20 01:15 WEST" in read(page)
 
 
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-07-20T00:15:04+00:00",
+        "2026-99-99T99:99:99+00:00",
+        "0001-01-01T00:00:00+00:00",
+        "9999-12-31T23:59:59+00:00",
+        "2026-01-01T00:00:00+99:99",
+        "2026-01-01T00:00:00",
+        "owner",
+        "%(who)s %s %",
+    ],
+)
+def test_what_people_wrote_is_shown_as_it_is(alice: Person, text: str, zone: str) -> None:
+    """Entries never change: one that cannot be shown would hide those around it for good."""
+    type(alice.workspace).objects.update(time_zone=zone)
+    for fact in ("name", "title", "email", "address", "reason", "detail", "organisation"):
+        trail.note(
+            alice.workspace.pk,
+            actor="a",
+            action="branding.changed",
+            subject="branding 1",
+            data={fact: [text] if fact == "organisation" else text},
+        )
+
+    page = alice.client.get(alice.url("settings/audit/"))
+
+    assert page.status_code == 200
+    for fact in ("reason", "detail", "organisation"):
+        assert f"· {fact} {text}" in read(page)
+
+
+@pytest.mark.parametrize(
+    ("text", "zone"),
+    [
+        ("soon", "UTC"),
+        ("2026-99-99T99:99:99+00:00", "UTC"),
+        ("2026-01-01T00:00:00", "UTC"),
+        ("0001-01-01T00:00:00+00:00", "America/New_York"),
+        ("9999-12-31T23:59:59+00:00", "Asia/Tokyo"),
+    ],
+)
+def test_a_moment_that_no_page_can_show_is_written_as_it_is(
+    alice: Person, text: str, zone: str
+) -> None:
+    type(alice.workspace).objects.update(time_zone=zone)
+    data = {"until": text, "detail": ""}
+    trail.note(alice.workspace.pk, actor="a", action="stream.held", subject="stream 1", data=data)
+
+    assert f"· until {text}" in read(alice.client.get(alice.url("settings/audit/")))
+
+
 def test_entries_alike_in_a_row_are_one_line(alice: Person) -> None:
     for number in (7, 7, 8):
         note(alice, number, action="key.rotated")

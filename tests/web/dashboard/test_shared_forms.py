@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any, override
+from uuid import UUID
 
 import pytest
 
-from postledger.accounts import provider_accounts
-from postledger.accounts.models import AuditEntry, Member, Sender
+from postledger.accounts import integrations, provider_accounts, workspaces
+from postledger.accounts.integrations import IntegrationKind
+from postledger.accounts.models import AuditEntry, Member, ProviderAccount, Sender, Workspace
 from postledger.accounts.people.roles import Role
 from postledger.content import articles, templates
 from postledger.content.models import Slice
@@ -94,6 +96,14 @@ def make_list(workspace_id: int) -> str:
     return "lists/news/"
 
 
+def set_up_notion(workspace_id: int) -> str:
+    changes = {"token": "ntn_1"}
+    integrations.set_integration(
+        workspace_id, IntegrationKind.NOTION, changes=changes, actor="user 0"
+    )
+    return "settings/integrations/notion/"
+
+
 def find_sender(path: str) -> Callable[[int], str]:
     return lambda _workspace_id: f"senders/{cast.sender().pk}/{path}/"
 
@@ -118,6 +128,11 @@ CASES = {
     "identity": Case(find_sender("edit"), ("name", "Anna's", "Bob's"), ("account", "")),
     "list": Case(
         make_list, ("name", "Old news", "All news"), ("is_public", "on"), "lists/news/change/"
+    ),
+    "notion": Case(
+        set_up_notion,
+        ("mailouts", str(UUID(int=0)), str(UUID(int=1))),
+        ("errors_database", str(UUID(int=2))),
     ),
     "member": Case(make_member, ("daily_limit", "100", "200"), ("role", "manager")),
 }
@@ -217,6 +232,96 @@ def test_the_same_change_by_two_people_is_no_conflict(
     answers = [send(who, case.action or path, form, **{name: value}) for who, form in forms]
 
     assert [answer.status_code for answer in answers] == [302, 302]
+
+
+def test_an_id_with_and_without_hyphens_is_one_value(anna: Person, bob: Person) -> None:
+    path = set_up_notion(anna.workspace_id)
+    forms = [(who, read_form(who.get(path))) for who in (anna, bob)]
+    ids = (UUID(int=7).hex, str(UUID(int=7)))
+
+    answers = [
+        send(who, path, form, mailouts=text) for (who, form), text in zip(forms, ids, strict=True)
+    ]
+
+    assert [answer.status_code for answer in answers] == [302, 302]
+
+
+def put_zone(_sender: Sender, workspace_id: int) -> None:
+    workspaces.set_time_zone(workspace_id, "US/Eastern", actor="a")
+
+
+def put_zone_of_hours(sender: Sender, _workspace_id: int) -> None:
+    hours = {"weekdays": [0, 1], "spans": [["09:00", "18:00"]], "zone": "US/Eastern"}
+    Sender.objects.filter(pk=sender.pk).update(working_hours=hours)
+
+
+def put_line_of_tests(_sender: Sender, workspace_id: int) -> None:
+    Workspace.objects.filter(pk=workspace_id).update(test_emails="by an older rule")
+
+
+@pytest.mark.parametrize(
+    ("put", "page", "field", "theirs", "other"),
+    [
+        (put_zone, "settings/", "time_zone", "Europe/Lisbon", ("test_emails", "t@example.com")),
+        (put_line_of_tests, "settings/", "test_emails", "t@example.com", ("name", "Acme Two")),
+        (put_zone_of_hours, "limits/", "zone", "Europe/Lisbon", ("daily_limit", "500")),
+    ],
+)
+def test_what_nobody_touched_is_valid_though_it_is_offered_no_longer(
+    anna: Person,
+    bob: Person,
+    put: Callable[[Sender, int], None],
+    page: str,
+    field: str,
+    theirs: str,
+    other: tuple[str, str],
+) -> None:
+    sender = cast.sender()
+    put(sender, anna.workspace_id)
+    path = page if page == "settings/" else f"senders/{sender.pk}/{page}"
+    form_of_anna, form_of_bob = read_form(anna.get(path)), read_form(bob.get(path))
+    assert send(bob, path, form_of_bob, **{field: theirs}).status_code == 302
+
+    answer = send(anna, path, form_of_anna, **{other[0]: other[1]})
+
+    stored = read_form(anna.get(path))
+    assert answer.status_code == 302
+    assert (stored[field], stored[other[0]]) == ([theirs], [other[1]])
+
+
+def test_a_zone_that_is_no_longer_offered_stays_chosen_beside_a_refusal(
+    anna: Person, bob: Person
+) -> None:
+    put_zone(cast.sender(), anna.workspace_id)
+    form_of_anna, form_of_bob = read_form(anna.get("settings/")), read_form(bob.get("settings/"))
+    send(bob, "settings/", form_of_bob, time_zone="Europe/Lisbon")
+
+    refused = send(anna, "settings/", form_of_anna, test_emails="nobody")
+    stored = send(anna, "settings/", read_form(refused), test_emails="t@example.com")
+
+    assert (refused.status_code, stored.status_code) == (422, 302)
+    assert read_form(anna.get("settings/"))["time_zone"] == ["Europe/Lisbon"]
+
+
+def test_an_account_that_was_archived_since_is_no_fault_of_a_new_name(
+    anna: Person, bob: Person
+) -> None:
+    sender = cast.sender()
+    path = f"senders/{sender.pk}/edit/"
+    former = provider_accounts.create_account(
+        anna.workspace_id, name="former", kind="sandbox", settings={}, actor="a"
+    )
+    relay = ProviderAccount.objects.exclude(pk=former).get()
+    Sender.objects.filter(pk=sender.pk).update(account_id=former)
+    form_of_anna, form_of_bob = read_form(anna.get(path)), read_form(bob.get(path))
+    send(bob, path, form_of_bob, account=str(relay.pk))
+    provider_accounts.archive_account(anna.workspace_id, account_id=former, actor="a")
+
+    answer = send(anna, path, form_of_anna, name="Anna's")
+
+    sender.refresh_from_db()
+    assert answer.status_code == 302
+    assert (sender.name, sender.account_id) == ("Anna's", relay.pk)
 
 
 def test_what_the_form_cannot_show_whole_stays_whole(anna: Person) -> None:

@@ -166,6 +166,35 @@ def test_a_text_is_tried_before_it_is_saved(anna: Person, welcome: str) -> None:
     assert templates.list_versions(anna.workspace_id, key="welcome") == []
 
 
+@pytest.mark.parametrize("number", ["0", "1", "2", "", "-1", "9" * 30])
+def test_a_text_that_is_deleted_or_none_is_not_tried(
+    anna: Person, welcome: str, number: str
+) -> None:
+    deleted = {**text(), "format": "bogus", "DELETE": "on"}
+    more = {"required": "city", "try": number, "texts-1-DELETE": "on"}
+
+    tried = write(anna, deleted, text(), path="try", **more)
+
+    assert tried.status_code < 500
+    assert "Dear" not in tried.content.decode()
+
+
+def test_a_text_of_which_a_part_did_not_arrive_is_refused(anna: Person, welcome: str) -> None:
+    answers = [
+        anna.post(f"{welcome}{path}/", **{**fields, "texts-INITIAL_FORMS": "0", "try": "0"})
+        for path in ("write", "try")
+        for fields in (
+            {"texts-TOTAL_FORMS": "3", "texts-0-format": "markdown", "texts-0-locale": "en"},
+            {"texts-TOTAL_FORMS": "1"},
+        )
+    ]
+
+    assert [answer.status_code for answer in answers[:2]] == [422, 422]
+    assert all(answer.status_code < 500 for answer in answers)
+    assert "This field is required." in answers[0].content.decode()
+    assert templates.list_versions(anna.workspace_id, key="welcome") == []
+
+
 GREETING = {
     "subject": "Hello {{ city }}",
     "body": "Dear {{ name }}{% for item in items %}, {{ item }}{% endfor %}:"

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, override
 
 from django import forms
 from django.utils.html import format_html
@@ -49,6 +49,7 @@ class SharedForm(PageForm):
         self.changed: frozenset[str] = frozenset()
         self.conflicting: Sequence[str] = ()
         self.conflict: Conflict | None = None
+        self._untouched = set[Group]()
         self._shown = self._read_shown() if self.is_bound else self._digest_all(stored)
 
     @property
@@ -72,7 +73,7 @@ class SharedForm(PageForm):
         for group in self._list_groups():
             now, typed = digests[_name(group)], self._digest(group, self.cleaned_data)
             shown = self._shown.get(_name(group), now)
-            if typed == shown:
+            if typed == shown or group in self._untouched:
                 kept += group
             elif typed != now:
                 changed |= set(group)
@@ -89,6 +90,23 @@ class SharedForm(PageForm):
         actions = {self.changed_by[name] for name in self.conflicting}
         labels = [str(self.fields[name].label) for name in self.conflicting]
         self.conflict = find_conflict(visitor, subjects, actions, ", ".join(labels), url)
+
+    @override
+    def _clean_fields(self) -> None:
+        """What was not touched is valid, also by rules and choices that are newer than the page.
+
+        What is required and was empty already is still missing.
+        """
+        super()._clean_fields()
+        for group in self._list_groups():
+            posted = {name: self[name].data for name in group}
+            shown = self._shown.get(_name(group)) or self._digest(group, self.initial)
+            if self._digest(group, posted) == shown:
+                self._untouched.add(group)
+                for name in self.errors.keys() & set(group):
+                    if not self.has_error(name, "required"):
+                        del self.errors[name]
+                        self.cleaned_data[name] = posted[name]
 
     def _show(self, names: Sequence[str], stored: Mapping[str, Any]) -> None:
         """Puts stored values into the fields, as if they had been typed."""

@@ -131,7 +131,11 @@ class VersionForm:
         self.proposed: tuple[str, ...] = ()  # undeclared variables that were filled in
         self.variables = VariablesForm(posted, initial=_list_variables(newest))
         self.texts: BaseFormSet[TextForm] = _TextForms(
-            _add_text(posted), initial=_list_texts(newest), prefix=_PREFIX
+            _add_text(posted),
+            initial=_list_texts(newest),
+            prefix=_PREFIX,
+            # A text of which nothing arrived is refused, and passes for none that was left empty.
+            form_kwargs={"empty_permitted": False},
         )
         for number, text in enumerate(self.texts.forms):
             text.above = [self.variables, *self.texts.forms[:number]]
@@ -213,12 +217,13 @@ class VersionForm:
         return None if has_errors or self.proposed else version
 
     def read_text(self, number: int) -> tuple[Source, Version] | None:
-        """One of the texts, to be tried before the version is complete."""
+        """One of the texts that stay, to be tried before the version is complete."""
         if not (self.variables.is_valid() and self.texts.is_valid()):
             return None
         self.propose_variables()
-        forms_ = self.texts.forms
-        source = forms_[number].read_source() if number < len(forms_) else None
+        prefix = self.texts.add_prefix(number)
+        form = next((each for each in self._list_kept() if each.prefix == prefix), None)
+        source = form and form.read_source()
         if source is None:
             return None
         return source, Version(*self._read_names(), "", (source,))

@@ -73,7 +73,9 @@ class LimitsForm(SharedForm):
     def __init__(self, *args: Any, workspace_zone: str, **options: Any) -> None:
         super().__init__(*args, **options)
         own = _("As the workspace: %(zone)s") % {"zone": workspace_zone}
-        zones = time_zones.list_choices(kept=str(self.initial.get("zone") or ""))
+        zones = time_zones.list_choices(
+            str(self.initial.get("zone") or ""), posted=self["zone"].data
+        )
         self.fields["zone"].choices = [("", own), *zones]  # type: ignore[attr-defined]  # of a choice field
 
     @override

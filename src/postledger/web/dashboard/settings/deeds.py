@@ -1,6 +1,5 @@
 """Entries of the audit trail as sentences, for people who know no codes."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +20,9 @@ _ROLES: Final = {role.value: name for role, name in ROLE_NAMES.items()}
 _WHAT: Final = "\0"  # stands in a sentence where the name of the thing will
 # Facts that sentences say.
 _SAID: Final = {"contacts", "count", "from", "requeued", "to", "version", "waiting", "zone"}
+# What a fact is, its name says: others may be what people wrote, and look like anything.
+_MOMENTS: Final = {"until", "works_until"}
+_ROLE_FACTS: Final = {"role", "from", "to"}
 # Parts of the product that act by themselves.
 _OURSELVES: Final = {"postledger", "guard", "dispatcher"}
 
@@ -208,9 +210,6 @@ SENTENCES: Final[Mapping[Action, Promise | str]] = {
 }
 
 
-_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]{8,15}\+\d\d:\d\d")
-
-
 @dataclass(frozen=True, slots=True)
 class Deed:
     """A sentence around the name of a thing, and the facts that it leaves out."""
@@ -224,7 +223,7 @@ class Deed:
 
 def describe_deed(entry: AuditEntry, *, name: str, thing: Thing | None) -> Deed:
     """`name` is that of the person or key who did it, `thing` what it was about if that exists."""
-    values = {fact: _write_value(value) for fact, value in entry.data.items()}
+    values = {fact: _write_fact(fact, value) for fact, value in entry.data.items()}
     numbers = [value for value in entry.data.values() if type(value) is int]
     places = {
         **values,
@@ -269,10 +268,18 @@ def _name_the_gone(entry: AuditEntry) -> str:
     return next((str(name) for name in names if name), key or kind)
 
 
-def _write_value(value: object) -> object:
+def _write_fact(fact: str, value: object) -> object:
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    if isinstance(value, str) and _MOMENT.fullmatch(value):
-        moment = datetime.fromisoformat(value)
+    if fact in _MOMENTS and isinstance(value, str):
+        return _write_moment(value)
+    return _ROLES.get(value, value) if fact in _ROLE_FACTS and isinstance(value, str) else value
+
+
+def _write_moment(text: str) -> str:
+    """In the zone that is active; a text that is no moment of it as it is: entries never change."""
+    try:
+        moment = datetime.fromisoformat(text)
         return f"{timezone.localtime(moment):%Y-%m-%d %H:%M} {formats.zone(moment)}"
-    return _ROLES.get(value, value) if isinstance(value, str) else value
+    except (ValueError, OverflowError):
+        return text

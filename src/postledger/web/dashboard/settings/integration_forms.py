@@ -3,8 +3,8 @@
 Supabase is not among them: its URL is a server that ours would call, so only the operator gives it.
 """
 
-from collections.abc import Mapping
-from typing import override
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 from django import forms
 from django.utils.functional import Promise
@@ -13,35 +13,38 @@ from django.utils.translation import gettext_lazy
 from postledger.accounts import constraints, integrations
 from postledger.accounts.integrations import IntegrationKind
 from postledger.accounts.people.roles import Permission
-from postledger.web.dashboard.forms import PageForm
+from postledger.accounts.trail import Action
+from postledger.lib import values
+from postledger.web.dashboard.shared_form import SharedForm
 
 _SECRET = {"autocomplete": "new-password"}
 _LONGEST = 500
+_SETTINGS = {"errors_database": "errors"}  # a form has errors of its own
 
 
-class IntegrationForm(PageForm):
+class IntegrationForm(SharedForm):
     """An empty secret of an integration that is set stays as it is."""
 
     secret = ""
 
-    def __init__(
-        self, values: Mapping[str, object] | None = None, *, stored: Mapping[str, object] | None
-    ) -> None:
-        """`stored` are the settings without the secret; None: it is not set up."""
-        super().__init__(values, initial=stored)
+    def __init__(self, stored: Mapping[str, object] | None, posted: Any = None) -> None:
+        """`stored` are the settings without the secret; None: there are none that can be read."""
+        super().__init__(stored or {}, posted)
         if stored is not None:
             field = self.fields[self.secret]
             field.required = False
             field.help_text = gettext_lazy("It is stored, and not shown. Empty: it stays.")
 
-    def list_changes(self) -> dict[str, object]:
-        return {
-            name: value for name, value in self.cleaned_data.items() if value or name != self.secret
-        }
+    def list_changes(self, names: Iterable[str]) -> dict[str, object]:
+        """What was entered into these fields, as the integration calls it."""
+        return {_SETTINGS.get(name, name): self.cleaned_data[name] for name in names}
 
 
 class NotionForm(IntegrationForm):
     secret = "token"  # noqa: S105  the name of a field
+    changed_by: ClassVar[Mapping[str, Action]] = dict.fromkeys(
+        ("token", "mailouts", "errors_database"), "integration.set"
+    )
 
     token = forms.CharField(
         label=gettext_lazy("Token of the integration"),
@@ -62,15 +65,24 @@ class NotionForm(IntegrationForm):
         help_text=gettext_lazy("Its id. What is wrong with a mailout is written there."),
     )
 
-    @override
-    def list_changes(self) -> dict[str, object]:
-        changes = super().list_changes()
-        changes["errors"] = changes.pop("errors_database")
-        return changes
+    def clean_mailouts(self) -> str:
+        return _write_id(self.cleaned_data["mailouts"])
+
+    def clean_errors_database(self) -> str:
+        return _write_id(self.cleaned_data["errors_database"])
+
+
+def _write_id(text: str) -> str:
+    """As it is stored; what is no id is refused with the other settings."""
+    try:
+        return values.parse_database_id(text)
+    except ValueError:
+        return text
 
 
 class AdminForm(IntegrationForm):
     secret = "password"  # noqa: S105  the name of a field
+    changed_by: ClassVar[Mapping[str, Action]] = {"password": "integration.set"}
 
     password = forms.CharField(
         label=gettext_lazy("Password"),
@@ -105,9 +117,12 @@ def find_permission(kind: IntegrationKind) -> Permission:
     return Permission.MANAGE_MEMBERS if is_of_owners else Permission.SET_UP
 
 
-def read_stored(workspace_id: int, kind: IntegrationKind) -> dict[str, object]:
-    """What a form shows of an integration that is set up."""
-    notion = integrations.notion(workspace_id) if kind is IntegrationKind.NOTION else None
-    if notion is None:
-        return {}
-    return {"mailouts": notion.mailouts, "errors_database": notion.errors}
+def read_stored(workspace_id: int, kind: IntegrationKind) -> dict[str, object] | None:
+    """What a form shows of an integration; None if it is not set up.
+
+    Raises UnsealableError if SECRET_KEY has changed since.
+    """
+    if kind is IntegrationKind.ADMIN:
+        return None if integrations.admin(workspace_id) is None else {}
+    notion = integrations.notion(workspace_id)
+    return notion and {"mailouts": notion.mailouts, "errors_database": notion.errors}

@@ -68,7 +68,7 @@ class WorkspaceForm(SharedForm):
 
     def __init__(self, workspace: Workspace, values: Mapping[str, object] | None = None) -> None:
         super().__init__(self._list_stored(workspace), values)
-        zones = time_zones.list_choices(kept=workspace.time_zone)
+        zones = time_zones.list_choices(workspace.time_zone, posted=self["time_zone"].data)
         self.fields["time_zone"].choices = zones  # type: ignore[attr-defined]  # of a choice field
 
     def clean_test_emails(self) -> str:

@@ -64,7 +64,7 @@ class OwnerForm(PersonForm):
         super().__init__(values, initial={"time_zone": stored or _NO_ZONE})
         self._network = network
         zone = self.fields["time_zone"]
-        zone.choices = time_zones.list_choices(kept=stored or "")  # type: ignore[attr-defined]  # of a choice field
+        zone.choices = time_zones.list_choices(stored or "")  # type: ignore[attr-defined]  # of a choice field
         if values is None and stored in {None, _NO_ZONE}:
             zone.widget.attrs["data-propose-zone"] = ""  # for zone.js
 

@@ -126,14 +126,20 @@ def _describe_search(
             {"name": one.name, "url": f"?{contact_search.write_query(one.filter)}"}
             for one in segments.list_segments(workspace_id)
         ],
-        "segment": segments.list_segments(workspace_id)
-        .filter(pk=read_number(request.GET, "segment") or 0)
-        .first(),
+        **_describe_segment(request, workspace_id),
         "kept": _list_kept(request),
         "chosen_from": [*_list_kept(request), *([("q", search.words)] if search.words else [])],
         "segment_name": read_text(request.GET, "name"),
         "is_opened": search.has_conditions or "add" in request.GET,
     }
+
+
+def _describe_segment(request: HttpRequest, workspace_id: int) -> Mapping[str, Any]:
+    """The segment that was opened, and a digest of its conditions as they were then."""
+    number = read_number(request.GET, "segment") or 0
+    segment = segments.list_segments(workspace_id).filter(pk=number).first()
+    now = segments.digest_filter(segment.filter) if segment else ""
+    return {"segment": segment, "seen": read_text(request.GET, "seen") or now}
 
 
 def _list_lists(workspace_id: int, chosen: str) -> list[tuple[str, str]]:

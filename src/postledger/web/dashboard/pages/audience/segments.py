@@ -4,10 +4,11 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -60,9 +61,10 @@ def _make_row(
     visitor: Visitor, segment: Segment, left: timedelta, labels: Mapping[str, str]
 ) -> Mapping[str, Any]:
     contacts_url = reverse("contacts", args=[visitor.workspace.pk])
+    opened = urlencode({"segment": segment.pk, "seen": segments.digest_filter(segment.filter)})
     values = {
         "segment": segment,
-        "url": f"{contacts_url}?{contact_search.write_query(segment.filter)}&segment={segment.pk}",
+        "url": f"{contacts_url}?{contact_search.write_query(segment.filter)}&{opened}",
         "conditions": condition_words.describe_filter(segment.filter, labels),
     }
     try:
@@ -79,16 +81,17 @@ def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     """Keeps the search of the page that posts it, under a name or in place of another one."""
     search = contact_search.read_search(request.POST)
     url = reverse("contacts", args=[visitor.workspace.pk])
-    query = request.POST.copy()
-    name = read_text(query, "name").strip()
-    for field in ("name", "csrfmiddlewaretoken"):
-        query.pop(field, None)
-    replaced = read_number(query, "replaced")
+    name, replaced = read_text(request.POST, "name").strip(), read_number(request.POST, "replaced")
     try:
         stored, now = contact_search.build_segment(search), datetime.now(UTC)
         if replaced is not None:
+            seen = read_text(request.POST, "seen")
             segments.change_filter(
-                visitor.workspace.pk, replaced, stored=stored, actor=visitor.actor, now=now
+                *(visitor.workspace.pk, replaced),
+                stored=stored,
+                seen=seen,
+                actor=visitor.actor,
+                now=now,
             )
             messages.success(request, _("Saved."))
             return redirect("segments", visitor.workspace.pk)
@@ -97,10 +100,20 @@ def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         )
     except RefusedError as error:
         messages.error(request, translate(error))
-        query["name"] = name
-        return redirect(f"{url}?{query.urlencode()}")
+        return redirect(f"{url}?{_write_query(request.POST, name, replaced)}")
     messages.success(request, _("Saved as the segment %(name)s.") % {"name": name})
     return redirect("segments", visitor.workspace.pk)
+
+
+def _write_query(posted: QueryDict, name: str, replaced: int | None) -> str:
+    """The search that was to be kept; whoever saves it again has seen what is stored now."""
+    query = posted.copy()
+    for field in ("csrfmiddlewaretoken", "replaced", "seen"):
+        query.pop(field, None)
+    query["name"] = name
+    if replaced is not None:
+        query["segment"] = str(replaced)
+    return query.urlencode()
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

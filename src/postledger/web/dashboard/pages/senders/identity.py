@@ -56,10 +56,11 @@ class IdentityForm(SharedForm):
 
     def __init__(self, sender: Sender, posted: Any = None) -> None:
         super().__init__(_list_stored(sender), posted)
+        kept = {str(sender.account_id), self["account"].data}
         accounts = [
             (account.pk, f"{account.name} ({account.kind})")
             for account in queries.accounts(sender.workspace_id)
-            if account.archived_at is None or account.pk == sender.account_id
+            if account.archived_at is None or str(account.pk) in kept
         ]
         self.fields["account"].choices = [  # type: ignore[attr-defined]
             ("", _("None: its emails wait")),

@@ -13,6 +13,7 @@ from postledger.accounts import queries, sealing
 from postledger.accounts.models import ProviderAccount, Sender
 from postledger.accounts.people import first_run
 from postledger.feedback import event_flow
+from postledger.lib.secrets import UnsealableError
 from postledger.providers.ses import policy
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.frame import render_page
@@ -20,6 +21,7 @@ from postledger.web.dashboard.parameters import read_text
 from postledger.web.dashboard.senders import dns_words, report_steps
 from postledger.web.dashboard.senders.report_steps import Outcome, ShownStep
 from postledger.web.shared import throttle
+from postledger.web.shared.sentences import translate
 from postledger.web.shared.throttle import RateExceededError
 
 _BY_URL = "url"  # else by a queue, which SES alone has
@@ -84,7 +86,10 @@ def _find_trouble(visitor: Visitor, account: ProviderAccount, *, is_by_url: bool
             "This installation does not know the address at which it is reached. Its operator sets"
             " PUBLIC_URL, as https://mail.example.com, and starts it again."
         )
-    stored = sealing.unseal_settings(account)
+    try:
+        stored = sealing.unseal_settings(account)
+    except UnsealableError as refused:
+        return translate(refused)
     uses_machine = account.kind == report_steps.SES and not stored.get("access_key_id")
     if uses_machine and not first_run.is_operator(visitor.member):
         return _(
@@ -112,7 +117,11 @@ def write_command(workspace: str, account: ProviderAccount) -> str:
 
 
 def _write_policy(account: ProviderAccount) -> str:
-    stored = sealing.unseal_settings(account)
+    """Empty if nobody can read which region and configuration set it is for."""
+    try:
+        stored = sealing.unseal_settings(account)
+    except UnsealableError:
+        return ""
     document = policy.write_policy(
         str(stored.get("region", "")),
         identities=(),

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from postledger.accounts import queries, sealing, sender_dns, senders, sending_limits
 from postledger.accounts.models import Sender
 from postledger.accounts.people.roles import Permission
-from postledger.accounts.provider_accounts import InvalidSettingsError
+from postledger.accounts.provider_accounts import AccountChangedError, InvalidSettingsError
 from postledger.accounts.sender_dns import DnsReport
 from postledger.deliveries import account_changes
 from postledger.deliveries.attention import holds
@@ -40,6 +40,7 @@ from postledger.web.dashboard.senders import (
 from postledger.web.dashboard.senders.dns_words import DnsLine
 from postledger.web.dashboard.senders.limits_form import LimitsForm
 from postledger.web.shared import throttle
+from postledger.web.shared.sentences import translate
 from postledger.web.shared.throttle import RateExceededError
 
 _SELECTOR_KIND = "smtp"  # others say themselves where their keys are
@@ -190,6 +191,8 @@ def change_selector(request: HttpRequest, visitor: Visitor, sender_id: int) -> H
             )
         except InvalidSettingsError:
             form.add_error("selector", _("Use letters, digits, hyphens and dots, as mail2026."))
+        except (AccountChangedError, UnsealableError) as refused:
+            form.add_error("selector", translate(refused))
         else:
             messages.success(request, _("Saved."))
             return page

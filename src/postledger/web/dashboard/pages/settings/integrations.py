@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -16,12 +17,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 from postledger.accounts import integrations
 from postledger.accounts.integrations import IntegrationKind
 from postledger.lib.errors import RefusedError
+from postledger.lib.secrets import UnsealableError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.settings import tabs
 from postledger.web.dashboard.settings.integration_forms import (
     FORMS,
     NAMES,
+    IntegrationForm,
     find_permission,
     read_stored,
 )
@@ -60,24 +63,44 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, visitor: Visitor, *, kind: IntegrationKind) -> HttpResponse:
     row = _make_row(visitor, kind)
-    values = request.POST if request.method == "POST" else None
-    stored = None if row.set_at is None else read_stored(visitor.workspace.pk, kind)
-    form = FORMS[kind](values, stored=stored)
-    if form.is_valid():
-        try:
-            integrations.set_integration(
-                visitor.workspace.pk, kind, changes=form.list_changes(), actor=visitor.actor
-            )
-        except RefusedError as refused:
-            form.add_error(None, translate(refused))
-        else:
-            messages.success(request, _("Saved."))
-            return redirect("integrations", visitor.workspace.pk)
-    context = {"row": row, "form": form}
-    status = 422 if form.errors else 200
-    return render_page(
-        request, visitor, "dashboard/settings/integration.html", context, status=status
-    )
+    stored, trouble = _read_stored(visitor, kind)
+    form = FORMS[kind](stored, request.POST if request.method == "POST" else None)
+    if form.is_valid() and _store(form, visitor, kind):
+        messages.success(request, _("Saved."))
+        return redirect("integrations", visitor.workspace.pk)
+    context = {"row": row, "form": form, "trouble": trouble}
+    template = "dashboard/settings/integration.html"
+    return render_page(request, visitor, template, context, status=form.status)
+
+
+def _read_stored(visitor: Visitor, kind: IntegrationKind) -> tuple[dict[str, object] | None, str]:
+    """What the form shows, or why what is stored cannot be read: then it is entered anew."""
+    try:
+        return read_stored(visitor.workspace.pk, kind), ""
+    except UnsealableError as refused:
+        return None, translate(refused)
+
+
+def _store(form: IntegrationForm, visitor: Visitor, kind: IntegrationKind) -> bool:
+    """Stores what was changed; False if it is refused or in conflict."""
+    workspace_id = visitor.workspace.pk
+    try:
+        with transaction.atomic():
+            integrations.lock_integration(workspace_id, kind)
+            stored, _trouble = _read_stored(visitor, kind)
+            if stored is not None and not form.take_over(stored):
+                url = reverse(f"integration_{kind.value}", args=[workspace_id])
+                form.describe_conflict(visitor, subjects=[f"integration {kind.value}"], url=url)
+                return False
+            is_anew = stored is None
+            changes = form.list_changes(form.fields if is_anew else form.changed)
+            if changes:
+                integrations.set_integration(
+                    workspace_id, kind, changes=changes, is_anew=is_anew, actor=visitor.actor
+                )
+    except RefusedError as refused:
+        form.add_error(None, translate(refused))
+    return form.is_valid()
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
