@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from postledger.contacts import csv_columns
 from postledger.contacts.actions import contacts, erasing, subscriptions, suppression
+from postledger.contacts.csv_columns import Field
 from postledger.contacts.details import Details, Value
 from postledger.contacts.lists import ListUnknownError
 from postledger.contacts.models import Contact, Subscription
@@ -177,10 +179,10 @@ def test_a_language_that_cannot_be_read_costs_nobody_their_row(acme: int, tmp_pa
     people.contact(acme, "r2@example.com", Details(locale="en"))
     content = (
         "email,name,locale,time_zone\n"
-        "r1@example.com,Ann,Deutsch,\n"
-        "r2@example.com,Bob,Deutsch,\n"
-        "r3@example.com,,Deutsch,Mars/Base\n"
-        "R1@example.com,,Deutsch,\n"
+        "r1@example.com,Ann,Denglisch,\n"
+        "r2@example.com,Bob,Denglisch,\n"
+        "r3@example.com,,Denglisch,Mars/Base\n"
+        "R1@example.com,,Denglisch,\n"
     )
 
     done = files.import_file(acme, files.write_file(tmp_path, content))
@@ -443,3 +445,61 @@ def test_the_first_ten_thousand_problems_are_kept_and_the_others_counted(
     assert ImportProblem.objects.count() == 10_000
     assert (listed[0].row, listed[9_999].row, len(listed)) == (2, 10_001, 10_001)
     assert listed[-1].problem == "2,345 more problems are not listed"
+
+
+@pytest.mark.parametrize(
+    ("header", "targets"),
+    [
+        ("Email Address,Language,Time Zone", "email locale time_zone"),
+        ("E-Mail-Adresse,Vorname,Nachname,Sprache", "email first_name last_name locale"),
+        ("E-Mail,Name,Vorname,Zeitzone", "email last_name first_name time_zone"),
+        ("Электронная почта,Имя,Фамилия,Язык", "email first_name last_name locale"),
+        ("Эл. почта,Имя,Часовой пояс", "email name time_zone"),
+        ("Endereço de e-mail,Nome,Idioma", "email name locale"),
+        ("Email,Nome,Sobrenome,Fuso horário", "email first_name last_name time_zone"),
+        ("Adres e-mail,Imię,Nazwisko,Język", "email first_name last_name locale"),
+        ("Correo electrónico,Nombre,Apellidos,Idioma", "email first_name last_name locale"),
+        ("Adresse e-mail,Nom,Prénom,Langue", "email last_name first_name locale"),
+        ("Courriel,Nom,Fuseau horaire", "email name time_zone"),
+        ("email,name,first_name,lang", "email name first_name locale"),
+        ("mail,Stadt,locale", "email attributes.Stadt locale"),
+    ],
+)
+def test_columns_are_known_by_their_usual_names(header: str, targets: str) -> None:
+    names = header.split(",")
+
+    assert list(csv_columns.usual_targets(names).values()) == targets.split()
+    assert map_columns(names, {}).name_of(Field.EMAIL) == names[0]
+
+
+@pytest.mark.parametrize(
+    ("cell", "locale"),
+    [
+        ("English", "en"),
+        ("german", "de"),
+        ("Deutsch", "de"),
+        ("Português", "pt"),
+        ("PORTUGUES", "pt"),
+        ("русский", "ru"),
+        ("Brazilian Portuguese", "pt-BR"),
+        ("Traditional Chinese", "zh-Hant"),
+        ("EN", "en"),
+        ("pt_BR", "pt-BR"),
+        ("de-ch", "de-CH"),
+        ("zh_hant_tw", "zh-Hant-TW"),
+        ("es-419", "es-419"),
+        ("Chinese", None),
+        ("AT", None),
+        ("de_", None),
+        ("English speaking", None),
+    ],
+)
+def test_a_language_is_read_by_its_code_or_its_name(
+    acme: int, tmp_path: Path, cell: str, locale: str | None
+) -> None:
+    path = files.write_file(tmp_path, f"email,Language\n{R1},{cell}\n")
+
+    done = files.import_file(acme, path)
+
+    assert Contact.objects.get().locale == locale
+    assert done.problem_count == (locale is None)

@@ -25,7 +25,8 @@ ROWS = 120_000
 KILLS = 10
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
+    """That of a process which works with the database of the tests."""
     database = connection.settings_dict
     address = f"{database['HOST']}:{database['PORT'] or 5432}/{database['NAME']}"
     return {
@@ -40,7 +41,7 @@ def _resume(path: Path, import_id: int, workspace: str) -> subprocess.Popen[byte
     words = ["contacts", "resume", str(import_id), str(path), workspace]
     return subprocess.Popen(
         [sys.executable, "-c", command, *words],
-        env=_environment(),
+        env=environment(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )

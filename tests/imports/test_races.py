@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
+from postledger.contacts import lists
 from postledger.contacts.actions import contacts, erasing
 from postledger.contacts.models import Contact, Subscription
 from postledger.contacts.states import ContactState, SubscriptionState
-from postledger.imports import queries, running, uploads
-from postledger.imports.models import FilePart, ImportState
+from postledger.imports import queries, running, uploads, worker_jobs
+from postledger.imports.models import FilePart, Import, ImportState
 from postledger.imports.queries import ImportProgress
 from postledger.imports.refusals import ImportMovedError
 from tests.contacts import people
@@ -214,3 +215,83 @@ def test_an_old_upload_that_is_started_meanwhile_is_not_given_up(acme: int, tmp_
     assert tidying.answer() == 0
     assert queries.find_progress(acme, import_id).state is ImportState.RUNNING
     assert FilePart.objects.exists()
+
+
+def _upload(workspace_id: int, folder: Path) -> int:
+    path = files.write_file(folder, f"email,first,second\n{R1},Ann,Bea\n")
+    return uploads.store_upload(workspace_id, path, file_name="people.csv", actor="alice")
+
+
+def _request(workspace_id: int, import_id: int, name_column: str, new_list: str = "") -> None:
+    mapping = {"first": "-", "second": "-", name_column: "name"}
+    uploads.request_preview(
+        workspace_id, import_id, mapping=mapping, list_key=None, new_list=new_list
+    )
+
+
+def _end_and_request_another(workspace_id: int, import_id: int) -> None:
+    """Another worker ends the dry run, and a person asks for one of other columns."""
+    Import.objects.filter(pk=import_id).update(state=ImportState.UPLOADED.value)
+    _request(workspace_id, import_id, "second")
+
+
+def test_a_dry_run_that_stood_still_is_not_kept_as_that_of_other_columns(
+    acme: int, tmp_path: Path
+) -> None:
+    import_id = _upload(acme, tmp_path)
+    _request(acme, import_id, "first")
+
+    with collide.uncommitted(partial(_end_and_request_another, acme, import_id)):
+        late = collide.start(partial(worker_jobs.do_next_job, lambda: False))
+        late.must_wait()
+    late.answer()
+
+    record = Import.objects.get()
+    assert (record.state, record.preview) == (ImportState.PREVIEWING, None)
+
+
+def test_the_trouble_of_a_dry_run_that_stood_still_ends_no_other(acme: int, tmp_path: Path) -> None:
+    import_id = _upload(acme, tmp_path)
+    _request(acme, import_id, "first")
+
+    def fail_late() -> bool:
+        _end_and_request_another(acme, import_id)
+        raise OSError
+
+    worker_jobs.do_next_job(fail_late)
+
+    record = Import.objects.get()
+    assert (record.state, record.trouble) == (ImportState.PREVIEWING, None)
+    assert worker_jobs.do_next_job(lambda: False)
+    assert queries.read_state(import_id) is ImportState.UPLOADED
+
+
+def test_a_dry_run_stops_once_one_of_other_columns_is_wanted(acme: int, tmp_path: Path) -> None:
+    import_id = _upload(acme, tmp_path)
+    _request(acme, import_id, "first")
+    shows: list[int] = []
+
+    def stand_still() -> bool:
+        shows.append(1)
+        _end_and_request_another(acme, import_id)
+        return False
+
+    worker_jobs.do_next_job(stand_still)
+
+    assert shows == [1]
+    assert Import.objects.get().preview is None
+
+
+def test_a_dry_run_with_a_new_list_outlives_a_list_of_its_key(acme: int, tmp_path: Path) -> None:
+    import_id = _upload(acme, tmp_path)
+    _request(acme, import_id, "first", new_list="Fresh")
+    create = partial(lists.create_list, acme, key="fresh", name="Fresh ones", actor="bob")
+
+    with collide.uncommitted(create):
+        trying = collide.start(partial(worker_jobs.do_next_job, lambda: False))
+        trying.must_wait()
+    trying.answer()
+
+    record = Import.objects.get()
+    assert record.trouble is None
+    assert record.preview["subscribed"] == 1

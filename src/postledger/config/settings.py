@@ -255,6 +255,10 @@ CACHES = {
     }
 }
 
+FILE_UPLOAD_HANDLERS = [
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "postledger.web.shared.upload_files.UnnamedFileUploadHandler",
+]
 # Room for the largest mail: its attachments in base64, its HTML and its text as JSON.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 API_RATE = _env.api_rate

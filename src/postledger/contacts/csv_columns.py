@@ -3,7 +3,8 @@
 import csv
 import io
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 ATTRIBUTE = "attributes."
@@ -26,14 +27,51 @@ class Field(StrEnum):
 
 PARTS_OF_NAME = (Field.FIRST_NAME, Field.LAST_NAME)
 
-# Names of columns in lowercase, without the signs between the words.
-_USUAL = {field.value.replace("_", ""): field for field in Field} | {
-    "emailaddress": Field.EMAIL,
-    "mail": Field.EMAIL,
-    "fullname": Field.NAME,
-    "surname": Field.LAST_NAME,
-}
 _SIGNS = str.maketrans("", "", " -_.")
+
+
+def _fold(column: str) -> str:
+    """In lowercase, without accents and the signs between the words."""
+    decomposed = unicodedata.normalize("NFKD", column.casefold().translate(_SIGNS))
+    return "".join(char for char in decomposed if not unicodedata.combining(char))
+
+
+# What programs and people call them in English, German, Russian, Portuguese, Polish, Spanish and
+# French; not what has another meaning elsewhere, as Apelido.
+_NAMES: Mapping[Field, str] = {
+    Field.EMAIL: (
+        "email, mail, email address, e-mail-adresse, mailadresse, почта, эл. почта,"
+        " электронная почта, адрес электронной почты, endereço de email, correio eletrónico,"
+        " correio eletrônico, adres email, correo, correo electrónico,"
+        " dirección de correo electrónico, courriel, adresse email, adresse mail"
+    ),
+    Field.NAME: (
+        "full name, vollständiger name, имя, полное имя, фио, nome, nome completo,"
+        " imię i nazwisko, nombre, nombre completo, nom, nom complet"
+    ),
+    Field.FIRST_NAME: "given name, forename, vorname, primeiro nome, imię, primer nombre, prénom",
+    Field.LAST_NAME: (
+        "surname, family name, nachname, familienname, фамилия, sobrenome, nazwisko, apellido,"
+        " apellidos, nom de famille"
+    ),
+    Field.LOCALE: "language, lang, sprache, язык, idioma, língua, język, langue",
+    Field.TIME_ZONE: (
+        "zeitzone, часовой пояс, fuso horário, strefa czasowa, zona horaria, huso horario,"
+        " fuseau horaire"
+    ),
+}
+_USUAL = {_fold(field): field for field in Field} | {
+    _fold(name): field for field, names in _NAMES.items() for name in names.split(", ")
+}
+# What is a full name by itself, and beside a column of the second name only a part of it.
+_PARTS: Mapping[tuple[str, str], Field] = {
+    ("name", "vorname"): Field.LAST_NAME,
+    ("nom", "prenom"): Field.LAST_NAME,
+    ("nome", "sobrenome"): Field.FIRST_NAME,
+    ("nombre", "apellido"): Field.FIRST_NAME,
+    ("nombre", "apellidos"): Field.FIRST_NAME,
+    (_fold("имя"), _fold("фамилия")): Field.FIRST_NAME,
+}
 # A spreadsheet takes a cell that begins with one of these for a formula. A reader that splits at
 # other delimiters than commas sees cells begin inside ours, with quotes that we doubled.
 _SIGN = r"[=+\-@\uff1d\uff0b\uff0d\uff20]"
@@ -46,8 +84,18 @@ def usual_target(column: str) -> str:
     """The field, or the attribute with its prefix, that a column of this name holds by default."""
     if column.startswith(ATTRIBUTE):
         return column
-    field = _USUAL.get(column.lower().translate(_SIGNS))
+    field = _USUAL.get(_fold(column))
     return field.value if field else ATTRIBUTE + column
+
+
+def usual_targets(header: Iterable[str]) -> dict[str, str]:
+    """The same for all columns with a name: what one holds may depend on the others."""
+    targets = {column: usual_target(column) for column in header if column}
+    folded = {_fold(column): column for column in targets}
+    for (name, other), part in _PARTS.items():
+        if {name, other} <= folded.keys() and part not in targets.values():
+            targets[folded[name]] = part.value
+    return targets
 
 
 def escape_formula(cell: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from postledger.contacts import details
-from postledger.contacts.csv_columns import ATTRIBUTE, PARTS_OF_NAME, Field, usual_target
+from postledger.contacts.csv_columns import ATTRIBUTE, PARTS_OF_NAME, Field, usual_targets
 from postledger.imports.refusals import InvalidMappingError
 from postledger.lib.sentences import say
 
@@ -40,9 +40,10 @@ def map_columns(header: Sequence[str], mapping: Mapping[str, str]) -> Columns:
     Columns without a name are ignored.
     """
     _refuse_invalid(header, mapping)
+    usual = usual_targets(header)
     targets: dict[str, int] = {}
     for index, name in enumerate(header):
-        target = mapping.get(name) or usual_target(name)
+        target = mapping.get(name) or usual.get(name, IGNORED)
         if not name or target == IGNORED:
             continue
         if target in targets:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from postledger.contacts.csv_columns import usual_target
+from postledger.contacts.csv_columns import usual_targets
 from postledger.imports import problems, queries
 from postledger.imports.models import Import, ImportState
 from postledger.imports.queries import ImportProgress
@@ -70,7 +70,8 @@ def _overview(record: Import, held: frozenset[int]) -> ImportOverview:
         record,
         list=record.list.key if record.list else None,
         mapping=record.mapping,
-        upload=record.upload and record.upload | {"suggested": _suggest(record.upload["header"])},
+        upload=record.upload
+        and record.upload | {"suggested": usual_targets(record.upload["header"])},
         preview=_read_preview(record),
         waiting=None if record.pk in held else _waiting_for(record),
         trouble=_read_trouble(record),
@@ -94,11 +95,6 @@ def _read_preview(record: Import) -> Mapping[str, Any] | None:
 
 def _read_trouble(record: Import) -> str | None:
     return None if record.trouble is None else sentences.read_document(record.trouble)
-
-
-def _suggest(header: list[str]) -> dict[str, str]:
-    """The targets of the columns by their names."""
-    return {name: usual_target(name) for name in header if name}
 
 
 def _rows_per_second(record: Import) -> float | None:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from postledger.contacts import details
 from postledger.contacts.csv_columns import Field, read_cell
 from postledger.contacts.details import Details, InvalidContactError
+from postledger.imports import locales
 from postledger.imports.columns import Columns
 from postledger.imports.problems import RowProblem
 from postledger.imports.reading import FileChunk
@@ -164,9 +165,10 @@ def _check_text(field: Field, text: str) -> str:
 
 # A file repeats a few of them, and checking a time zone reads the list of all.
 @lru_cache(maxsize=4096)
-def _check_locale(locale: str) -> str:
+def _check_locale(cell: str) -> str:
+    locale = locales.read_locale(cell)
     remedy = say("The row counts without a language. Correct the cell, and import it again.")
-    _check(Field.LOCALE, locale, Details(locale=locale), remedy)
+    _check(Field.LOCALE, cell, Details(locale=locale), remedy)
     return locale
 
 

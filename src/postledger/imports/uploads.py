@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -22,7 +21,7 @@ from postledger.imports.columns import map_columns
 from postledger.imports.models import FilePart, Import, ImportState
 from postledger.imports.reading import FileSurvey
 from postledger.imports.refusals import ImportNotReadyError
-from postledger.lib import sentences
+from postledger.lib import sentences, unnamed_files
 from postledger.lib.sentences import Sentence, say
 from postledger.providers import addresses
 
@@ -95,11 +94,9 @@ def _summarize(path: Path, survey: FileSurvey) -> dict[str, object]:
 def open_upload(import_id: int) -> Iterator[Path]:
     """The uploaded file, on this machine while the context lasts."""
     parts = FilePart.objects.filter(of_import_id=import_id)
-    with TemporaryDirectory(prefix="postledger-") as folder:
-        path = Path(folder) / "upload.csv"
-        with path.open("wb") as file:
-            for number in range(parts.count()):  # one at a time: a file may be large
-                file.write(parts.values_list("content", flat=True).get(number=number))
+    contents = parts.values_list("content", flat=True)
+    # One at a time: a file may be large.
+    with unnamed_files.keep_bytes(contents.get(number=n) for n in range(parts.count())) as path:
         yield path
 
 

@@ -7,15 +7,17 @@ terabyte, and no code in the same process survives that.
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO
 
 import structlog
 
 from postledger.imports import sheet_to_csv
 from postledger.imports.refusals import FileRefusedError
+from postledger.lib import unnamed_files
 from postledger.lib.sentences import Sentence, say
 
 _log = structlog.get_logger(__name__)
@@ -33,11 +35,9 @@ def open_as_csv(path: Path, *, sheet: str | None = None) -> Iterator[Path]:
     if not _is_workbook(path):
         yield path
         return
-    with TemporaryDirectory(prefix="postledger-") as folder:
-        workbook, target = Path(folder) / "workbook.xlsx", Path(folder) / "sheet.csv"
-        workbook.symlink_to(path.absolute())  # the reader goes by the extension
+    with path.open("rb") as workbook, TemporaryFile(prefix="postledger-") as target:
         _convert(workbook, target, sheet)
-        yield target
+        yield unnamed_files.find_path(target)
 
 
 def _is_workbook(path: Path) -> bool:
@@ -48,12 +48,22 @@ def _is_workbook(path: Path) -> bool:
         return False  # the CSV reader reports why it cannot be read
 
 
-def _convert(workbook: Path, target: Path, sheet: str | None) -> None:
-    arguments = [str(workbook), str(target), *([] if sheet is None else [sheet])]
+def _convert(workbook: IO[bytes], target: IO[bytes], sheet: str | None) -> None:
+    with TemporaryDirectory(prefix="postledger-") as folder:
+        link = Path(folder) / "workbook.xlsx"  # the reader goes by the extension
+        link.symlink_to(unnamed_files.find_path(workbook))
+        arguments = [str(link), str(unnamed_files.find_path(target))]
+        given = (workbook.fileno(), target.fileno())
+        _run_reader([*arguments, *([] if sheet is None else [sheet])], given, sheet)
+
+
+def _run_reader(arguments: list[str], given: Collection[int], sheet: str | None) -> None:
+    """Runs it with these open files, by whose paths its arguments name them."""
     try:
         child = subprocess.run(  # noqa: S603  our own program; a sheet's name is only looked up
             [sys.executable, "-I", sheet_to_csv.__file__, *arguments],
             env={},
+            pass_fds=given,
             capture_output=True,
             text=True,
             timeout=_PATIENCE,

@@ -9,6 +9,7 @@ from typing import LiteralString
 
 import structlog
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from postledger.contacts import sql
@@ -66,7 +67,7 @@ def _do_job(record: Import, is_stopping: IsStopping) -> None:
     """
 
     def check(_: object) -> None:
-        if is_stopping() or queries.read_state(record.pk) != record.state:
+        if is_stopping() or not _list_unchanged(record).exists():
             raise _StoppedError
 
     try:
@@ -81,8 +82,20 @@ def _do_job(record: Import, is_stopping: IsStopping) -> None:
         if database_outage.is_away(error):
             raise
         _log.exception("import failed", import_id=record.pk)
-        _postpone(record.pk)
-        _tell(record.pk, error)
+        _postpone(record)
+        _tell(record, error)
+
+
+def _list_unchanged(record: Import) -> QuerySet[Import]:
+    """The import, unless something else is wanted of it by now.
+
+    A process that stood still may come back when its dry run has ended, and one of other columns
+    was asked for: the state alone does not tell.
+    """
+    imports = Import.objects.filter(pk=record.pk, state=record.state)
+    if record.state == ImportState.PREVIEWING:
+        return imports.filter(changed_at=record.changed_at)
+    return imports
 
 
 def _preview(record: Import, path: Path, check: Callable[[object], None]) -> None:
@@ -96,7 +109,7 @@ def _preview(record: Import, path: Path, check: Callable[[object], None]) -> Non
         report=check,
         keep=lambda more: problems.extend(islice(more, _SHOWN_PROBLEMS - len(problems))),
     )
-    Import.objects.filter(pk=record.pk, state=ImportState.PREVIEWING.value).update(
+    _list_unchanged(record).update(
         state=ImportState.UPLOADED.value,
         preview=_document(dry_run, problems),
         trouble=None,
@@ -117,29 +130,27 @@ def _document(dry_run: ImportPreview, problems: list[RowProblem]) -> dict[str, o
     }
 
 
-def _postpone(import_id: int) -> None:
+def _postpone(record: Import) -> None:
     """Lets the other jobs pass, whatever becomes of the words on this one."""
-    Import.objects.filter(pk=import_id).update(due_at=Now() + PATIENCE)
+    _list_unchanged(record).update(due_at=Now() + PATIENCE)
 
 
-def _tell(import_id: int, error: Exception) -> None:
+def _tell(record: Import, error: Exception) -> None:
     """Keeps why a job failed; if its own words cannot be stored, that it did."""
     said = error.sentence if isinstance(error, RefusedError) else _SERVER_FAILED
     try:
-        _save_trouble(import_id, said)
+        _save_trouble(record, said)
     except Exception as failure:
         if database_outage.is_away(failure):
             raise
-        _log.exception("the reason of a failed import was not stored", import_id=import_id)
-        _save_trouble(import_id, _SERVER_FAILED)
+        _log.exception("the reason of a failed import was not stored", import_id=record.pk)
+        _save_trouble(record, _SERVER_FAILED)
 
 
-@transaction.atomic
-def _save_trouble(import_id: int, said: str) -> None:
-    trouble = sentences.write_document(said)
-    imports = Import.objects.filter(pk=import_id)
-    imports.filter(state=ImportState.RUNNING.value).update(trouble=trouble)
-    # A dry run is not tried again: its settings may have been a mistake.
-    imports.filter(state=ImportState.PREVIEWING.value).update(
-        state=ImportState.UPLOADED.value, trouble=trouble, changed_at=Now()
-    )
+@transaction.atomic  # whoever calls it may go on after a text that cannot be stored
+def _save_trouble(record: Import, said: str) -> None:
+    changes: dict[str, object] = {"trouble": sentences.write_document(said)}
+    if record.state == ImportState.PREVIEWING:
+        # A dry run is not tried again: its settings may have been a mistake.
+        changes |= {"state": ImportState.UPLOADED.value, "changed_at": Now()}
+    _list_unchanged(record).update(**changes)

@@ -310,14 +310,16 @@ def test_a_refused_mapping_is_told_in_the_words_of_the_page(
 
 
 def test_a_wrong_language_is_told_in_the_words_of_the_page(olivia: Person) -> None:
-    answer = bring(olivia, b"Mail,Sprache\nann@example.com,Deutsch\n")
+    answer = bring(olivia, b"Mail,Sprache\nann@example.com,Denglisch\n")
     number = int(answer.headers["Location"].split("/")[-2])
+    proposed = olivia.read(f"imports/{number}/")
     olivia.post(f"imports/{number}/try/", **{"target-0": "email", "target-1": "locale"})
     uploads.work()
 
     page = olivia.read(f"imports/{number}/")
 
-    assert "&#x27;Deutsch&#x27; is not the code of a language" in page
+    assert re.search(r'name="target-1"[^>]*>.*?value="locale" selected', proposed)
+    assert "&#x27;Denglisch&#x27; is not the code of a language" in page
     assert "not a locale" not in page
 
 

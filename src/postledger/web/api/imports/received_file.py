@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from django.http import HttpRequest
 
 from postledger.imports.refusals import FileRefusedError
+from postledger.lib import unnamed_files
 from postledger.lib.errors import TooLargeError
 from postledger.web.shared.problems import UnsupportedMediaTypeError
 
@@ -36,19 +36,20 @@ def receive_file(request: HttpRequest) -> Iterator[Path]:
     length = str(request.META.get("CONTENT_LENGTH") or "0")
     announced = int(length) if length.isdecimal() else 0
     _refuse_large(announced)
-    size = 0
-    with TemporaryDirectory(prefix="postledger-") as folder:
-        path = Path(folder) / "upload"
-        with path.open("wb") as file:
-            while block := request.read(_BLOCK):
-                size += len(block)
-                _refuse_large(size)
-                file.write(block)
-        if size < announced:
-            raise FileRefusedError(
-                f"The upload broke off after {size:,} of {announced:,} bytes. Send it again."
-            )
+    with unnamed_files.keep_bytes(_read_blocks(request, announced)) as path:
         yield path
+
+
+def _read_blocks(request: HttpRequest, announced: int) -> Iterator[bytes]:
+    size = 0
+    while block := request.read(_BLOCK):
+        size += len(block)
+        _refuse_large(size)
+        yield block
+    if size < announced:
+        raise FileRefusedError(
+            f"The upload broke off after {size:,} of {announced:,} bytes. Send it again."
+        )
 
 
 def _refuse_large(size: int) -> None:

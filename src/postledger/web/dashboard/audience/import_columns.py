@@ -9,7 +9,7 @@ from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
-from postledger.contacts.csv_columns import ATTRIBUTE, Field, usual_target
+from postledger.contacts.csv_columns import ATTRIBUTE, Field, usual_targets
 from postledger.imports.columns import IGNORED, exact_mapping
 from postledger.imports.overview import ImportOverview
 from postledger.web.dashboard import text_names
@@ -101,8 +101,8 @@ def _propose_targets(header: Sequence[str], known_keys: Iterable[str]) -> dict[s
     """Letters name an attribute as it is written, so columns that differ in case share a key."""
     known = {_fold(key): key for key in known_keys}
     targets: dict[str, str] = {}
-    for name in header:
-        target = usual_target(name)
+    for name, usual in usual_targets(header).items():
+        target = usual
         if target == ATTRIBUTE + name:
             folded = _fold(name)
             proposed = ATTRIBUTE + known.get(folded, folded)

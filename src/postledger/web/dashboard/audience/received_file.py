@@ -3,16 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from django.core.files.uploadedfile import UploadedFile
+
+from postledger.lib import unnamed_files
 
 
 @contextmanager
 def keep_file(uploaded: UploadedFile) -> Iterator[Path]:
     """A copy that can be read by its path, while the context lasts."""
-    with TemporaryDirectory(prefix="postledger-") as folder:
-        path = Path(folder) / "upload"
-        with path.open("wb") as file:
-            file.writelines(uploaded.chunks())
+    with unnamed_files.keep_bytes(uploaded.chunks()) as path:
         yield path

@@ -1,0 +1,34 @@
+"""Keeps a large file of a form without a name, so that no killed process leaves it behind."""
+
+from tempfile import TemporaryFile
+from typing import Any
+
+from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler
+
+
+class UnnamedFileUploadHandler(FileUploadHandler):
+    """Takes what is too large for memory."""
+
+    def new_file(self, *args: Any, **kwargs: Any) -> None:
+        super().new_file(*args, **kwargs)
+        self.file = UploadedFile(
+            TemporaryFile(prefix="postledger-"),  # noqa: SIM115  Django closes it with the request
+            self.file_name,
+            self.content_type,
+            0,
+            self.charset,
+            self.content_type_extra,
+        )
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:  # noqa: ARG002  the interface's
+        self.file.write(raw_data)
+
+    def file_complete(self, file_size: int) -> UploadedFile:
+        self.file.seek(0)
+        self.file.size = file_size
+        return self.file
+
+    def upload_interrupted(self) -> None:
+        if hasattr(self, "file"):
+            self.file.close()
