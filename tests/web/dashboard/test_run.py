@@ -17,6 +17,7 @@ from postledger.accounts.people.roles import Role
 from postledger.campaigns.models import Run
 from postledger.campaigns.runs import run_control
 from postledger.deliveries import entries, ledger, queries
+from postledger.deliveries.entries import Entry
 from postledger.deliveries.figures import pace
 from postledger.deliveries.models import StreamPace
 from postledger.web.dashboard.runs import questions
@@ -58,6 +59,10 @@ def read_sum(text: str) -> tuple[int, dict[str, int]]:
     return int(planned.replace(",", "")), {
         state: int(count.replace(",", "")) for state, count in terms
     }
+
+
+def unavailable(position: int) -> Entry:
+    return entries.refused(position, code="554 5.7.1")
 
 
 def state_of(who: Caller, run_id: str) -> str:
@@ -162,6 +167,45 @@ def test_failures_are_listed_by_cause_with_an_example_and_a_link_to_retry_them(
     answer = anna.client.post(anna.url(page(run_id, "retry/")), {"code": "550 5.1.1"}, follow=True)
     assert "3 failed emails are tried again." in answer.content.decode()
     assert alice.get(f"/v1/runs/{run_id}").body["books"]["states"]["waiting"] == 3
+
+
+def test_a_retry_says_before_and_after_how_many_addresses_take_no_email_any_more(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice, 3)
+    newsroom.book(run_id, unavailable, size=3)
+    for reason, address in (("bounced", "r0@example.com"), ("by_hand", "r1@example.com")):
+        alice.post("/v1/suppressions", {"address": address, "reason": reason})
+    left = "2 more are not tried and stay failed: their addresses bounced"
+
+    asked = anna.read(page(run_id, "retry/"))
+    answer = anna.client.post(anna.url(page(run_id, "retry/")), follow=True).content.decode()
+
+    assert "Retry 1 failed email?" in asked
+    assert left in asked
+    assert "1 failed email is tried again." in answer
+    assert left in answer
+    states = alice.get(f"/v1/runs/{run_id}").body["books"]["states"]
+    assert (states["failed"], states["waiting"]) == (2, 1), "no failure vanishes"
+
+
+def test_where_no_address_takes_email_any_more_nothing_is_retried_and_the_page_says_why(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice, 2)
+    newsroom.book(run_id, unavailable, size=1)
+    newsroom.book(run_id, newsroom.taken, size=1)
+    before = anna.read(page(run_id))
+    alice.post("/v1/suppressions", {"address": "r0@example.com", "reason": "complained"})
+
+    text = anna.read(page(run_id))
+
+    for button in ('id="step-retry"', f"{page(run_id)}retry/?code="):
+        assert (button in before, button in text) == (True, False)
+    assert text.count("None can be tried again: their addresses bounced") == 2, "cause and button"
+    asked = anna.client.get(anna.url(page(run_id, "retry/")), follow=True).content.decode()
+    assert "None can be tried again" in asked
+    assert alice.post(f"/v1/runs/{run_id}/retry", {}).body["requeued"] == 0
 
 
 def test_every_step_is_the_action_of_the_api_with_the_member_as_its_actor(

@@ -6,14 +6,15 @@ from datetime import datetime
 from uuid import UUID
 
 from postledger.campaigns.models import Campaign
-from postledger.campaigns.runs import progress, report, run_causes
+from postledger.campaigns.runs import progress, report, retry_outlook, run_causes
 from postledger.campaigns.runs.progress import Progress
 from postledger.campaigns.runs.report import Failure
+from postledger.campaigns.runs.retry_outlook import RetryOutlook
 from postledger.campaigns.runs.run_lookup import find_run
 from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.figures import pace
 from postledger.deliveries.figures.pace import PaceSeries
-
+from postledger.deliveries.states import State
 
 @dataclass(frozen=True, slots=True)
 class LiveRun:
@@ -29,15 +30,17 @@ class LiveRun:
     causes: Sequence[Cause]  # what keeps mail back, first what ends last
     series: PaceSeries  # accepted mails from its first result to its last
     failures: Sequence[Failure]  # failed or in doubt, the most frequent cause first
+    retry: RetryOutlook  # of the first failures
 
 
 def read_live_run(
     workspace_id: int, run_id: UUID, *, only_sandboxed: bool = False, now: datetime
 ) -> LiveRun:
-    """Nine queries, of which only the causes of failures read deliveries: those that failed."""
+    """Nine queries, and two more where mail failed; only those about failures read deliveries."""
     run = find_run(workspace_id, run_id, only_sandboxed=only_sandboxed)
     campaign = Campaign.with_deleted.select_related("sender").get(pk=run.campaign_id)
     [read] = progress.read_runs([run], now=now)
+    has_failed = read.progress.books.counts[State.FAILED] > 0
     return LiveRun(
         name=campaign.name,
         tag=campaign.tag,
@@ -49,4 +52,5 @@ def read_live_run(
         causes=run_causes.explain_run(read, now=now),
         series=pace.read_pace(run.stream_id),
         failures=report.find_failures(run.stream_id),
+        retry=retry_outlook.glance(run) if has_failed else retry_outlook.NOTHING_FAILED,
     )

@@ -14,6 +14,8 @@ from postledger.campaigns.runs import live_run, run_steps
 from postledger.campaigns.runs.live_run import LiveRun
 from postledger.campaigns.runs.progress import Progress
 from postledger.campaigns.runs.report import Failure
+from postledger.campaigns.runs.retry_outlook import RetryOutlook
+from postledger.campaigns.runs.run_steps import Obstacle
 from postledger.campaigns.states import RunState
 from postledger.deliveries.states import State
 from postledger.dispatch import heartbeat
@@ -161,7 +163,7 @@ def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datet
             workspace_id, live, names, starts_at=starts_at, may_steer=may_steer
         ),
         waits=banners.list_waits(run, mails_url, now=now),
-        failures=list(map(_make_failure_row, live.failures)),
+        failures=[_make_failure_row(failure, live.retry) for failure in live.failures],
         reports=_list_reports(run),
         is_reported=bool(run.feedback.reported) or event_flow.reports_back(live.sender_id),
         outlook=outlook,
@@ -179,10 +181,12 @@ def _list_actors(live: LiveRun) -> Iterator[str]:
     yield from (cause.actor for cause in live.causes if cause.actor)
 
 
-def _make_failure_row(failure: Failure) -> FailureRow:
+def _make_failure_row(failure: Failure, retry: RetryOutlook) -> FailureRow:
     if failure.state is State.IN_DOUBT:
         advice = _("Look at the provider's own log, then decide.")
         return FailureRow(failure, advice, is_retried=False)
+    if retry.is_hopeless_for(failure.code):
+        return FailureRow(failure, words.OBSTACLES[Obstacle.NOBODY_MAILABLE], is_retried=False)
     is_retried = not remedies.is_hopeless(failure.outcome, failure.code)
     return FailureRow(failure, remedies.advise(failure.outcome, failure.code), is_retried)
 
