@@ -147,6 +147,7 @@ def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datet
     names = actors.name_actors(workspace_id, _list_actors(live))
     mails_url = rows.find_mails_url(workspace_id, run.campaign_id, run.run_id)
     starts_at = rows.find_start(run, now)
+    is_reported = bool(run.feedback.reported) or event_flow.reports_back(live.sender_id)
     return RunFigures(
         live=live,
         run=run,
@@ -164,8 +165,8 @@ def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datet
         ),
         waits=banners.list_waits(run, mails_url, now=now),
         failures=[_make_failure_row(failure, live.retry) for failure in live.failures],
-        reports=_list_reports(run),
-        is_reported=bool(run.feedback.reported) or event_flow.reports_back(live.sender_id),
+        reports=_list_reports(live, is_reported=is_reported),
+        is_reported=is_reported,
         outlook=outlook,
         chart=pace.draw_pace(live.series, now=now),
         launched_by=names[run.actor],
@@ -211,8 +212,9 @@ def find_interval(live: LiveRun, *, now: datetime) -> float | None:
     return _RESTING
 
 
-def _list_reports(run: Progress) -> Sequence[Report]:
-    counts = run.feedback
+def _list_reports(live: LiveRun, *, is_reported: bool) -> Sequence[Report]:
+    """What is known of accepted mails: the provider's reports, and who left by our own pages."""
+    counts = live.progress.feedback
     listed: Mapping[str, int] = {
         _("Delivered"): counts.delivered,
         _("Bounced"): counts.bounced,
@@ -221,4 +223,10 @@ def _list_reports(run: Progress) -> Sequence[Report]:
         _("Marked as spam"): counts.complained,
         _("Dropped by the provider"): counts.dropped,
     }
-    return [Report(label, number) for label, number in listed.items()]
+    # Most providers are not asked to watch readers: then a zero would say that nobody read it.
+    watched = {_("Opened"): counts.opened, _("Clicked"): counts.clicked}
+    shown = {**listed, **{label: count for label, count in watched.items() if count}}
+    reports = [Report(label, number) for label, number in shown.items()] if is_reported else []
+    if live.unsubscribed is not None and not live.progress.is_test:
+        reports.append(Report(_("Unsubscribed"), live.unsubscribed))
+    return reports
