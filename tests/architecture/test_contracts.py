@@ -51,7 +51,7 @@ BREAKS = [
     ("wing", "campaigns.launches.launching", "postledger.campaigns.notion.mailouts"),
     ("wing", "campaigns.broken", "postledger.campaigns.notion"),
     ("circles", "content.rendering.letter", "postledger.content.letters"),
-    ("circles", "dispatch.rounds.gates", "postledger.dispatch.stream_worker"),
+    ("circles", "dispatch.rounds.compose", "postledger.dispatch.stream_worker"),
     ("circles", "web.api.suppressions.schemas", "postledger.web.api.contacts.schemas"),
     ("circles", "lib.ids", "postledger.accounts.keys"),
     ("pure", "content.rendering.html.checks", "django"),

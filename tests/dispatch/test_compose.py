@@ -13,10 +13,11 @@ from postledger.content.rendering.html import checks
 from postledger.deliveries.entries import AttemptOutcome, Batch, Body, Recipient, StreamKind, Window
 from postledger.deliveries.ledger import shared_position
 from postledger.deliveries.queries import StreamFacts
-from postledger.dispatch.rounds import compose, gates
+from postledger.dispatch.rounds import compose
 from postledger.dispatch.rounds.compose import ComposedRound, Composer
 from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib.ids import DeliveryId
+from postledger.mailing import gates
 from postledger.providers import mime
 from postledger.providers.base import Attachment, Form, Mailbox, Parts
 from tests.providers.messages import NOON

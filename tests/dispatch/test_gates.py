@@ -8,7 +8,7 @@ from postledger.contacts.standings import Standings
 from postledger.contacts.states import ContactState, Purpose, SubscriptionState, SuppressionReason
 from postledger.deliveries.entries import AttemptOutcome, Recipient
 from postledger.deliveries.states import State
-from postledger.dispatch.rounds import gates
+from postledger.mailing import gates
 
 AT = 3
 NOBODY = Standings(suppressed={}, contacts={})

@@ -18,7 +18,8 @@ from postledger.deliveries.entries import Entry, Recipient, SeenDelivery
 from postledger.deliveries.entries import Window as LedgerWindow
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
-from postledger.dispatch.rounds import gates, round_input
+from postledger.dispatch.rounds import round_input
+from postledger.mailing import gates
 from postledger.mailing.terms import JobPolicy, Wait
 from postledger.notifications.fan_out import terms
 from postledger.notifications.fan_out.terms import Facts

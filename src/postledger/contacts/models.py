@@ -256,6 +256,12 @@ class ConsentEvent(models.Model):
                 condition=models.Q(contact=None),
                 name="contacts_consent_of_address",
             ),
+            # Serves the count of those who left after a campaign.
+            models.Index(
+                fields=["workspace", "at"],
+                condition=models.Q(action=ConsentAction.UNSUBSCRIBED.value),
+                name="contacts_consent_left",
+            ),
         )
 
 

@@ -17,6 +17,7 @@ from postledger.accounts.people.roles import Role
 from postledger.campaigns.models import Run
 from postledger.campaigns.runs import run_control
 from postledger.deliveries import entries, ledger, queries
+from postledger.deliveries.entries import Entry
 from postledger.deliveries.figures import pace
 from postledger.deliveries.models import StreamPace
 from postledger.web.dashboard.runs import questions
@@ -27,6 +28,7 @@ from tests.web import newsroom
 from tests.web.callers import Caller
 from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
+from tests.web.public import visiting
 
 STEPS = ["pause", "resume", "cancel", "retry", "remaining", "close"]
 
@@ -58,6 +60,19 @@ def read_sum(text: str) -> tuple[int, dict[str, int]]:
     return int(planned.replace(",", "")), {
         state: int(count.replace(",", "")) for state, count in terms
     }
+
+
+def read_reports(text: str) -> dict[str, int]:
+    """What a page says of mail after its acceptance."""
+    after = text.partition('id="after"')[2].partition("</section>")[0]
+    return {
+        label: int(count)
+        for label, count in re.findall(r'<tr><td>([^<]+)</td><td class="n">(\d+)<', after)
+    }
+
+
+def unavailable(position: int) -> Entry:
+    return entries.refused(position, code="554 5.7.1")
 
 
 def state_of(who: Caller, run_id: str) -> str:
@@ -162,6 +177,45 @@ def test_failures_are_listed_by_cause_with_an_example_and_a_link_to_retry_them(
     answer = anna.client.post(anna.url(page(run_id, "retry/")), {"code": "550 5.1.1"}, follow=True)
     assert "3 failed emails are tried again." in answer.content.decode()
     assert alice.get(f"/v1/runs/{run_id}").body["books"]["states"]["waiting"] == 3
+
+
+def test_a_retry_says_before_and_after_how_many_addresses_take_no_email_any_more(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice, 3)
+    newsroom.book(run_id, unavailable, size=3)
+    for reason, address in (("bounced", "r0@example.com"), ("by_hand", "r1@example.com")):
+        alice.post("/v1/suppressions", {"address": address, "reason": reason})
+    left = "2 more are not tried and stay failed: their addresses bounced"
+
+    asked = anna.read(page(run_id, "retry/"))
+    answer = anna.client.post(anna.url(page(run_id, "retry/")), follow=True).content.decode()
+
+    assert "Retry 1 failed email?" in asked
+    assert left in asked
+    assert "1 failed email is tried again." in answer
+    assert left in answer
+    states = alice.get(f"/v1/runs/{run_id}").body["books"]["states"]
+    assert (states["failed"], states["waiting"]) == (2, 1), "no failure vanishes"
+
+
+def test_where_no_address_takes_email_any_more_nothing_is_retried_and_the_page_says_why(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice, 2)
+    newsroom.book(run_id, unavailable, size=1)
+    newsroom.book(run_id, newsroom.taken, size=1)
+    before = anna.read(page(run_id))
+    alice.post("/v1/suppressions", {"address": "r0@example.com", "reason": "complained"})
+
+    text = anna.read(page(run_id))
+
+    for button in ('id="step-retry"', f"{page(run_id)}retry/?code="):
+        assert (button in before, button in text) == (True, False)
+    assert text.count("None can be tried again: their addresses bounced") == 2, "cause and button"
+    asked = anna.client.get(anna.url(page(run_id, "retry/")), follow=True).content.decode()
+    assert "None can be tried again" in asked
+    assert alice.post(f"/v1/runs/{run_id}/retry", {}).body["requeued"] == 0
 
 
 def test_every_step_is_the_action_of_the_api_with_the_member_as_its_actor(
@@ -492,10 +546,36 @@ def test_where_the_provider_reports_nothing_the_page_counts_no_reports(
     assert "not measured" not in listened
     for text in (deaf, anna.read(page(run_id, "live/"))):
         after = text.partition('id="after"')[2].partition("</section>")[0]
-        assert "This provider reports nothing afterwards." in after
-        assert after.count("not measured") == after.count("<tr><td>")
-        assert "%<" not in after
+        assert "This provider reports nothing afterwards: " in after
         assert "no report yet" not in after
+        assert read_reports(text) == {"Unsubscribed": 0}, "what our own pages know"
+
+
+def test_who_leaves_by_a_link_is_counted_for_the_last_campaign_that_mailed_them(
+    alice: Caller, anna: Person, settings: LazySettings
+) -> None:
+    def leave(address: str) -> None:
+        url = visiting.link(
+            address, workspace_id=alice.workspace_id, secret=settings.UNSUBSCRIBE_SECRET
+        )
+        assert visiting.post(url, visiting.ONE_CLICK).status_code == 200
+
+    first = make_run(alice, 5)
+    leave("r4@example.com")
+    newsroom.book(first, newsroom.taken, size=3)
+    leave("r0@example.com")
+    alice.post("/v1/suppressions", {"address": "r1@example.com", "reason": "by_hand"})
+    leave("r3@example.com")
+    second = newsroom.launched(alice, newsroom.make_campaign(alice, tag="june"))
+    newsroom.book(second, newsroom.taken)
+
+    before = read_reports(anna.read(page(first)))
+    leave("r2@example.com")
+
+    assert before["Unsubscribed"] == 1, "not by hand, and not whom the run had not mailed"
+    assert read_reports(anna.read(page(first)))["Unsubscribed"] == 1
+    assert read_reports(anna.read(page(second, "live/")))["Unsubscribed"] == 1
+    assert "left by an unsubscribe link within 30 days" in anna.read(page(first))
 
 
 def test_a_page_and_its_refresh_need_few_questions_to_the_database(

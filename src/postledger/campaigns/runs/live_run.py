@@ -2,17 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
-from postledger.campaigns.models import Campaign
-from postledger.campaigns.runs import progress, report, run_causes
+from postledger.campaigns.models import Campaign, Run
+from postledger.campaigns.runs import progress, report, retry_outlook, run_causes
 from postledger.campaigns.runs.progress import Progress
 from postledger.campaigns.runs.report import Failure
+from postledger.campaigns.runs.retry_outlook import RetryOutlook
 from postledger.campaigns.runs.run_lookup import find_run
+from postledger.contacts import leavers
 from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.figures import pace
+from postledger.deliveries.figures.leavers import count_left_after
 from postledger.deliveries.figures.pace import PaceSeries
+from postledger.deliveries.states import State
+
+LEAVERS_COUNT_FOR = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +35,18 @@ class LiveRun:
     causes: Sequence[Cause]  # what keeps mail back, first what ends last
     series: PaceSeries  # accepted mails from its first result to its last
     failures: Sequence[Failure]  # failed or in doubt, the most frequent cause first
+    retry: RetryOutlook  # of the first failures
+    unsubscribed: int | None  # by a link, this mail being their last; None: too many to count
 
 
 def read_live_run(
     workspace_id: int, run_id: UUID, *, only_sandboxed: bool = False, now: datetime
 ) -> LiveRun:
-    """Nine queries, of which only the causes of failures read deliveries: those that failed."""
+    """Ten queries, and up to three more where mail failed or people left."""
     run = find_run(workspace_id, run_id, only_sandboxed=only_sandboxed)
     campaign = Campaign.with_deleted.select_related("sender").get(pk=run.campaign_id)
     [read] = progress.read_runs([run], now=now)
+    has_failed = read.progress.books.counts[State.FAILED] > 0
     return LiveRun(
         name=campaign.name,
         tag=campaign.tag,
@@ -49,4 +58,18 @@ def read_live_run(
         causes=run_causes.explain_run(read, now=now),
         series=pace.read_pace(run.stream_id),
         failures=report.find_failures(run.stream_id),
+        unsubscribed=_count_unsubscribed(run),
+        retry=retry_outlook.glance(run) if has_failed else retry_outlook.NOTHING_FAILED,
     )
+
+
+def _count_unsubscribed(run: Run) -> int | None:
+    """A link does not name a run: who leaves is counted for the last campaign that mailed them."""
+    begins = progress.find_start(run) or run.launched_at
+    left = leavers.list_leavers(
+        run.workspace_id,
+        list_key=run.list_key,
+        since=run.launched_at,
+        until=begins + LEAVERS_COUNT_FOR,
+    )
+    return None if left is None else count_left_after(run.workspace_id, run.stream_id, left)

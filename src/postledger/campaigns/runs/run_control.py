@@ -11,10 +11,10 @@ from django.db.models.functions import Now
 from postledger.accounts import trail
 from postledger.campaigns import states
 from postledger.campaigns.models import Run
-from postledger.campaigns.runs import progress, requeueing, run_log
+from postledger.campaigns.runs import progress, requeueing, retry_outlook, run_log
 from postledger.campaigns.runs.run_lookup import find_run
 from postledger.campaigns.states import Ending, RunState
-from postledger.deliveries import ledger, queries, undecided
+from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import SeenDelivery
 from postledger.deliveries.queries import Books
 from postledger.deliveries.reasons import Reason
@@ -30,7 +30,6 @@ _IN_THE_TRAIL: Mapping[Ending, trail.Action] = {
     Ending.CLOSED: "campaign.closed",
     Ending.CANCELLED: "campaign.cancelled",
 }
-_RETRIED_AT_ONCE = 500
 _SLIM = (
     *("workspace_id", "campaign_id", "stream_id", "is_test"),
     *("planned_at", "first_mail_at", "ended_as"),
@@ -79,6 +78,7 @@ def cancel_run(workspace_id: int, run_id: UUID, *, actor: str) -> None:
 def retry_failed(workspace_id: int, run_id: UUID, *, code: str | None = None, actor: str) -> int:
     """Requeues the failures of one code, or all of them; returns how many.
 
+    Those whose address takes no mail any more stay failed: no provider would be asked about them.
     A mail of which nothing was handed over is filled in with the values that its contact has now.
     Concurrent calls requeue each failure once: a mail that changed since it was read is skipped.
     After a crash in between, a repeated call requeues the remaining failures.
@@ -86,13 +86,13 @@ def retry_failed(workspace_id: int, run_id: UUID, *, code: str | None = None, ac
     run = find_run(workspace_id, run_id)
     if _is_cancelled(run):
         raise _run_over(run)
-    requeued, after = 0, -1
-    while failed := undecided.find_undecided(
-        run.stream_id, State.FAILED, after=after, code=code, limit=_RETRIED_AT_ONCE
-    ):
-        after = failed[-1].position
-        seen = [SeenDelivery(mail.position, mail.last_try) for mail in failed]
-        requeued += len(requeueing.requeue_of_run(run, seen, actor=actor))
+    requeued = 0
+    for failed in retry_outlook.iterate_failed(run, code=code):
+        stopped = retry_outlook.find_stopped(run, failed)
+        tried = [mail for mail in failed if mail.position not in stopped]
+        seen = [SeenDelivery(mail.position, mail.last_try) for mail in tried]
+        if seen:
+            requeued += len(requeueing.requeue_of_run(run, seen, actor=actor))
     if requeued:
         _log(run, "campaign.retried", actor, requeued=requeued)
         wake.notify(run.stream_id)

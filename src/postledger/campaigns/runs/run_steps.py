@@ -6,6 +6,7 @@ The actions check again: a run may move between the look and the click.
 from enum import StrEnum
 
 from postledger.campaigns.runs.progress import Progress
+from postledger.campaigns.runs.retry_outlook import RetryOutlook
 from postledger.campaigns.states import RunState
 from postledger.deliveries.entries import HoldScope
 from postledger.deliveries.reasons import LIMIT_REASONS
@@ -33,6 +34,7 @@ class Obstacle(StrEnum):
     PAUSED_ALREADY = "paused_already"
     NOT_PAUSED = "not_paused"
     NOTHING_FAILED = "nothing_failed"
+    NOBODY_MAILABLE = "nobody_mailable"  # the addresses of all that failed take no mail any more
     NOBODY_LEFT = "nobody_left"  # everybody of its audience got a mail, or was tried
     IS_TEST = "is_test"
 
@@ -60,7 +62,7 @@ def count_remaining(run: Progress) -> int:
     return run.books.counts[State.CANCELLED] + sum(run.excluded.values())
 
 
-def find_obstacle(step: Step, run: Progress) -> Obstacle | None:
+def find_obstacle(step: Step, run: Progress, retry: RetryOutlook) -> Obstacle | None:
     """What stands in the way of the step; None if it is possible."""
     match step:
         case Step.PAUSE:
@@ -70,12 +72,19 @@ def find_obstacle(step: Step, run: Progress) -> Obstacle | None:
         case Step.CANCEL:
             return _without_waiting(run)
         case Step.RETRY:
-            is_any = run.books.counts[State.FAILED] > 0
-            return _when_cancelled(run) or (None if is_any else Obstacle.NOTHING_FAILED)
+            return _when_cancelled(run) or _before_retry(run, retry)
         case Step.SEND_REMAINING:
             return _before_remaining(run)
         case Step.CLOSE:
             return _when_over(run) or (Obstacle.MAIL_WAITS if _has_work(run) else None)
+
+
+def _before_retry(run: Progress, retry: RetryOutlook) -> Obstacle | None:
+    if not run.books.counts[State.FAILED]:
+        return Obstacle.NOTHING_FAILED
+    # Failures that came between the two looks were not looked at.
+    is_stopped = bool(retry.stopped) and retry.is_hopeless
+    return Obstacle.NOBODY_MAILABLE if is_stopped else None
 
 
 def _has_work(run: Progress) -> bool:

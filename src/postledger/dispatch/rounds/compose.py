@@ -13,12 +13,12 @@ from postledger.content.rendering.letter import TO_NAME, Letter, LetterError
 from postledger.deliveries import entries, ledger
 from postledger.deliveries.entries import Body, Entry, Recipient, StreamKind, Window
 from postledger.deliveries.queries import StreamFacts
-from postledger.dispatch.rounds import gates
 from postledger.dispatch.rounds.round_input import LetterGoneError, RoundInput
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
 from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
+from postledger.mailing import gates
 from postledger.mailing.terms import NO_JOB, NO_TERMS, JobPolicy
 from postledger.providers import addresses, headers, mime
 from postledger.providers.base import JOB_TAGS, Form, Mailbox, OutgoingMessage, Parts

@@ -18,7 +18,7 @@ from postledger.dispatch.context import Context
 from postledger.dispatch.mail_sender import ReliableMailSender, SendResult
 from postledger.dispatch.pace.permits import Permit
 from postledger.dispatch.provider_pool import OpenProvider
-from postledger.dispatch.rounds import gates, report, round_input
+from postledger.dispatch.rounds import report, round_input
 from postledger.dispatch.rounds.armed_round import ArmedRound
 from postledger.dispatch.rounds.compose import ComposedMail
 from postledger.dispatch.rounds.in_flight import InFlight, SettleRequest
@@ -27,6 +27,7 @@ from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib import crashpoints
 from postledger.lib.clock import boottime
 from postledger.lib.crashpoints import Point
+from postledger.mailing import gates
 from postledger.providers.base import Outcome
 
 # Known results wait no longer than this for the others of their window.

@@ -75,7 +75,8 @@ def cancel_run(call: Call, run_id: RunId) -> Progress:
 def retry_run(call: Call, run_id: RunId, payload: RetryIn) -> dict[str, object]:
     """Sends failed mails again, those of one code or all. Reopens a closed run.
 
-    A mail of which nothing was handed over is made with the contact's current values.
+    A mail of which nothing was handed over is made with the contact's current values. One whose
+    address bounced, complained, unsubscribed or was suppressed since stays failed.
     """
     requeued = run_control.retry_failed(
         call.workspace_id, run_id, code=payload.code, actor=call.actor

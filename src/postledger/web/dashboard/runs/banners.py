@@ -37,7 +37,7 @@ def list_banners(
     """Every cause that keeps mail back, and first what asks for a decision."""
     run = live.progress
     told = [
-        _describe(workspace_id, run, names, cause)
+        _describe(workspace_id, live, names, cause)
         for cause in live.causes
         if cause.code not in {*_PASSING, RunState.OPEN}
         and not (starts_at and cause.code == Reason.SCHEDULED)
@@ -68,14 +68,15 @@ def _list_doubts(workspace_id: int, run: Progress) -> Iterator[Why]:
     )
 
 
-def _describe(workspace_id: int, run: Progress, names: Mapping[str, str], cause: Cause) -> Why:
+def _describe(workspace_id: int, live: LiveRun, names: Mapping[str, str], cause: Cause) -> Why:
+    run = live.progress
     hold = next((hold for hold in run.holds if hold.reason == cause.code), None)
     if hold is None:
         return why.describe_cause(cause, names=names)
     if hold.scope is not HoldScope.STREAM:
         link = Choice(_("Look at the sender"), _attention_url(workspace_id, "held"))
         return why.describe_cause(cause, [link])
-    if run_steps.find_obstacle(Step.RESUME, run) is not None:
+    if run_steps.find_obstacle(Step.RESUME, run, live.retry) is not None:
         return why.describe_cause(cause)  # a limit: nobody ends it
     url = step_url(workspace_id, run, Step.RESUME)
     resume = Choice(_("Resume"), url, is_form=True, is_step=True)

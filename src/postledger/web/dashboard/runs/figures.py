@@ -14,6 +14,8 @@ from postledger.campaigns.runs import live_run, run_steps
 from postledger.campaigns.runs.live_run import LiveRun
 from postledger.campaigns.runs.progress import Progress
 from postledger.campaigns.runs.report import Failure
+from postledger.campaigns.runs.retry_outlook import RetryOutlook
+from postledger.campaigns.runs.run_steps import Obstacle
 from postledger.campaigns.states import RunState
 from postledger.deliveries.states import State
 from postledger.dispatch import heartbeat
@@ -145,6 +147,7 @@ def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datet
     names = actors.name_actors(workspace_id, _list_actors(live))
     mails_url = rows.find_mails_url(workspace_id, run.campaign_id, run.run_id)
     starts_at = rows.find_start(run, now)
+    is_reported = bool(run.feedback.reported) or event_flow.reports_back(live.sender_id)
     return RunFigures(
         live=live,
         run=run,
@@ -161,9 +164,9 @@ def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datet
             workspace_id, live, names, starts_at=starts_at, may_steer=may_steer
         ),
         waits=banners.list_waits(run, mails_url, now=now),
-        failures=list(map(_make_failure_row, live.failures)),
-        reports=_list_reports(run),
-        is_reported=bool(run.feedback.reported) or event_flow.reports_back(live.sender_id),
+        failures=[_make_failure_row(failure, live.retry) for failure in live.failures],
+        reports=_list_reports(live, is_reported=is_reported),
+        is_reported=is_reported,
         outlook=outlook,
         chart=pace.draw_pace(live.series, now=now),
         launched_by=names[run.actor],
@@ -179,10 +182,12 @@ def _list_actors(live: LiveRun) -> Iterator[str]:
     yield from (cause.actor for cause in live.causes if cause.actor)
 
 
-def _make_failure_row(failure: Failure) -> FailureRow:
+def _make_failure_row(failure: Failure, retry: RetryOutlook) -> FailureRow:
     if failure.state is State.IN_DOUBT:
         advice = _("Look at the provider's own log, then decide.")
         return FailureRow(failure, advice, is_retried=False)
+    if retry.is_hopeless_for(failure.code):
+        return FailureRow(failure, words.OBSTACLES[Obstacle.NOBODY_MAILABLE], is_retried=False)
     is_retried = not remedies.is_hopeless(failure.outcome, failure.code)
     return FailureRow(failure, remedies.advise(failure.outcome, failure.code), is_retried)
 
@@ -207,8 +212,9 @@ def find_interval(live: LiveRun, *, now: datetime) -> float | None:
     return _RESTING
 
 
-def _list_reports(run: Progress) -> Sequence[Report]:
-    counts = run.feedback
+def _list_reports(live: LiveRun, *, is_reported: bool) -> Sequence[Report]:
+    """What is known of accepted mails: the provider's reports, and who left by our own pages."""
+    counts = live.progress.feedback
     listed: Mapping[str, int] = {
         _("Delivered"): counts.delivered,
         _("Bounced"): counts.bounced,
@@ -217,4 +223,10 @@ def _list_reports(run: Progress) -> Sequence[Report]:
         _("Marked as spam"): counts.complained,
         _("Dropped by the provider"): counts.dropped,
     }
-    return [Report(label, number) for label, number in listed.items()]
+    # Most providers are not asked to watch readers: then a zero would say that nobody read it.
+    watched = {_("Opened"): counts.opened, _("Clicked"): counts.clicked}
+    shown = {**listed, **{label: count for label, count in watched.items() if count}}
+    reports = [Report(label, number) for label, number in shown.items()] if is_reported else []
+    if live.unsubscribed is not None and not live.progress.is_test:
+        reports.append(Report(_("Unsubscribed"), live.unsubscribed))
+    return reports

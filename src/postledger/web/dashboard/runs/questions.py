@@ -8,8 +8,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from postledger.campaigns.drafts import drafts
-from postledger.campaigns.runs import report, run_steps
+from postledger.campaigns.runs import run_steps
 from postledger.campaigns.runs.progress import Progress
+from postledger.campaigns.runs.retry_outlook import RetryOutlook
 from postledger.campaigns.runs.run_steps import Step
 from postledger.campaigns.states import RunState
 from postledger.deliveries.states import State
@@ -32,8 +33,14 @@ class Question:
     typed: str = ""  # what has to be typed; empty: nothing
 
 
-def make_question(
-    workspace_id: int, run: Progress, step: Step, *, code: str | None = None, now: datetime
+def make_question(  # noqa: PLR0913  each part by its name
+    workspace_id: int,
+    run: Progress,
+    step: Step,
+    retry: RetryOutlook,
+    *,
+    code: str | None = None,
+    now: datetime,
 ) -> Question:
     name = drafts.name_campaign(workspace_id, run.campaign_id)
     make = {
@@ -42,7 +49,7 @@ def make_question(
         Step.CLOSE: _ask_to_close,
     }
     if step is Step.RETRY:
-        heading, sentences, go = _ask_to_retry(workspace_id, run, code)
+        heading, sentences, go = _ask_to_retry(retry)
     else:
         heading, sentences, go = make[step](run, name)
     is_large = step is Step.CANCEL and run.waiting >= LARGE
@@ -92,18 +99,14 @@ def _ask_to_cancel(run: Progress, name: str) -> _Text:
     )
 
 
-def _ask_to_retry(workspace_id: int, run: Progress, code: str | None) -> _Text:
-    failed = [
-        failure
-        for failure in report.list_failures(workspace_id, run.run_id)
-        if failure.state is State.FAILED and code in {None, failure.code}
-    ]
-    count = sum(failure.count for failure in failed)
+def _ask_to_retry(retry: RetryOutlook) -> _Text:
+    count = sum(retry.tried.values())
     number = {"number": formats.count(count)}
     return (
         ngettext("Retry %(number)s failed email?", "Retry %(number)s failed emails?", count)
         % number,
         [
+            *describe_stopped(retry),
             _(
                 "Each is tried again from its first attempt. An address that does not exist fails"
                 " again, and costs you reputation."
@@ -119,6 +122,19 @@ def _ask_to_retry(workspace_id: int, run: Progress, code: str | None) -> _Text:
         ],
         ngettext("Retry %(number)s", "Retry %(number)s", count) % number,
     )
+
+
+def describe_stopped(retry: RetryOutlook) -> Sequence[str]:
+    """The sentence about those that a retry leaves alone, if there are any."""
+    count = sum(retry.stopped.values())
+    sentence = ngettext(
+        "%(number)s more is not tried and stays failed: its address bounced, complained,"
+        " unsubscribed or was suppressed since.",
+        "%(number)s more are not tried and stay failed: their addresses bounced, complained,"
+        " unsubscribed or were suppressed since.",
+        count,
+    )
+    return [sentence % {"number": formats.count(count)}] if count else []
 
 
 def _ask_to_send_remaining(run: Progress, name: str) -> _Text:

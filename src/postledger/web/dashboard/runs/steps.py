@@ -8,7 +8,9 @@ from django.utils.translation import gettext_lazy as _
 
 from postledger.accounts.people.roles import Permission
 from postledger.campaigns.runs import run_steps
+from postledger.campaigns.runs.live_run import LiveRun
 from postledger.campaigns.runs.progress import Progress
+from postledger.campaigns.runs.retry_outlook import RetryOutlook
 from postledger.campaigns.runs.run_steps import Step
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.runs import banners, words
@@ -29,19 +31,20 @@ class Button:
     shows_reason: bool
 
 
-def list_head(visitor: Visitor, run: Progress) -> Sequence[Button]:
+def list_head(visitor: Visitor, live: LiveRun) -> Sequence[Button]:
     """For the head of the page."""
-    first = Step.RESUME if run_steps.is_paused(run) else Step.PAUSE
-    return _list(visitor, run, [first, Step.CANCEL])
+    first = Step.RESUME if run_steps.is_paused(live.progress) else Step.PAUSE
+    return _list(visitor, live, [first, Step.CANCEL])
 
 
-def list_ends(visitor: Visitor, run: Progress) -> Sequence[Button]:
+def list_ends(visitor: Visitor, live: LiveRun) -> Sequence[Button]:
     """For what is left over."""
-    return _list(visitor, run, [Step.RETRY, Step.SEND_REMAINING, Step.CLOSE])
+    return _list(visitor, live, [Step.RETRY, Step.SEND_REMAINING, Step.CLOSE])
 
 
-def _list(visitor: Visitor, run: Progress, steps: Iterable[Step]) -> Sequence[Button]:
-    reasons = {step: find_reason(visitor, run, step) for step in steps}
+def _list(visitor: Visitor, live: LiveRun, steps: Iterable[Step]) -> Sequence[Button]:
+    run = live.progress
+    reasons = {step: find_reason(visitor, run, live.retry, step) for step in steps}
     buttons: list[Button] = []
     for step, reason in reversed(reasons.items()):
         is_shared = bool(buttons) and bool(reason) and str(buttons[0].reason) == str(reason)
@@ -58,9 +61,9 @@ def _list(visitor: Visitor, run: Progress, steps: Iterable[Step]) -> Sequence[Bu
     return buttons
 
 
-def find_reason(visitor: Visitor, run: Progress, step: Step) -> Promise | str:
+def find_reason(visitor: Visitor, run: Progress, retry: RetryOutlook, step: Step) -> Promise | str:
     """Why the visitor cannot do it now; empty if they can."""
     if not visitor.may(Permission.RUN_CAMPAIGNS):
         return _("Your role only reads campaigns.")
-    obstacle = run_steps.find_obstacle(step, run)
+    obstacle = run_steps.find_obstacle(step, run, retry)
     return "" if obstacle is None else words.OBSTACLES[obstacle]

@@ -40,6 +40,10 @@ OBSTACLES: Mapping[Obstacle, Word] = {
     Obstacle.PAUSED_ALREADY: gettext_lazy("The run is paused already."),
     Obstacle.NOT_PAUSED: gettext_lazy("The run itself is not paused."),
     Obstacle.NOTHING_FAILED: gettext_lazy("Nothing has failed."),
+    Obstacle.NOBODY_MAILABLE: gettext_lazy(
+        "None can be tried again: their addresses bounced, complained, unsubscribed or were"
+        " suppressed since."
+    ),
     Obstacle.NOBODY_LEFT: gettext_lazy("Nobody is left over: everybody was mailed or tried."),
     Obstacle.IS_TEST: gettext_lazy("A test has no rest."),
 }

@@ -86,12 +86,14 @@ def _read(visitor: Visitor, run_id: UUID) -> Mapping[str, Any]:
         "campaign": run_figures.live,
         "figures": run_figures,
         "run": run_figures.run,
-        "head_steps": steps.list_head(visitor, run_figures.run),
-        "may_retry": not steps.find_reason(visitor, run_figures.run, Step.RETRY),
+        "head_steps": steps.list_head(visitor, run_figures.live),
+        "may_retry": not steps.find_reason(
+            visitor, run_figures.run, run_figures.live.retry, Step.RETRY
+        ),
         # It has the address of everybody, as an export of contacts.
         "may_download": visitor.may(Permission.MANAGE_CONTACTS),
         "may_duplicate": visitor.may(Permission.RUN_CAMPAIGNS) and not run_figures.live.is_deleted,
-        "end_steps": steps.list_ends(visitor, run_figures.run),
+        "end_steps": steps.list_ends(visitor, run_figures.live),
     }
 
 

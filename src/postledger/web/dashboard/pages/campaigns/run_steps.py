@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from postledger.campaigns.launches import launching
-from postledger.campaigns.runs import progress, run_control
+from postledger.campaigns.runs import progress, retry_outlook, run_control
 from postledger.campaigns.runs.run_steps import Step
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard import formats, typed_numbers
@@ -63,11 +63,13 @@ def retry(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
         number = run_control.retry_failed(
             visitor.workspace.pk, run_id, code=code, actor=visitor.actor
         )
-        return ngettext(
+        sentence = ngettext(
             "%(number)s failed email is tried again.",
             "%(number)s failed emails are tried again.",
             number,
         ) % {"number": formats.count(number)}
+        left = retry_outlook.read_outlook(visitor.workspace.pk, run_id, code=code)
+        return " ".join([sentence, *questions.describe_stopped(left)])
 
     if request.method == "POST":
         return _do(request, visitor, run_id, act)
@@ -130,11 +132,14 @@ def _ask(
     """The page that says what the step costs, before it is taken."""
     now = datetime.now(UTC)
     run = progress.find_progress(visitor.workspace.pk, run_id, now=now)
-    reason = steps.find_reason(visitor, run, step)
+    retry = retry_outlook.NOTHING_FAILED
+    if step is Step.RETRY:
+        retry = retry_outlook.read_outlook(visitor.workspace.pk, run_id, code=code)
+    reason = steps.find_reason(visitor, run, retry, step)
     if reason:
         messages.warning(request, str(reason))
         return redirect("run", visitor.workspace.pk, run_id)
-    question = questions.make_question(visitor.workspace.pk, run, step, code=code, now=now)
+    question = questions.make_question(visitor.workspace.pk, run, step, retry, code=code, now=now)
     values: dict[str, Any] = {"title": question.heading, "question": question, "run": run}
     is_wrong = request.method == "POST"
     return render_page(

@@ -1,0 +1,98 @@
+"""What a retry of a run's failures would come to: whose address still takes mail, and whose not."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from postledger.campaigns.models import Run
+from postledger.campaigns.runs.run_lookup import find_run
+from postledger.contacts import standings
+from postledger.contacts.standings import Standings
+from postledger.deliveries import undecided
+from postledger.deliveries.entries import Recipient
+from postledger.deliveries.states import State
+from postledger.deliveries.undecided import UndecidedDelivery
+from postledger.mailing import gates
+
+AT_ONCE = 500
+# The verdicts of a person's or a provider's no. Other verdicts fail again, which says why.
+_STOPS = frozenset({State.SUPPRESSED, State.SKIPPED})
+
+
+@dataclass(frozen=True, slots=True)
+class RetryOutlook:
+    """Failed mails by their code, at one moment."""
+
+    tried: Mapping[str, int]  # a retry tries them
+    stopped: Mapping[str, int]  # a retry leaves them: their address takes no mail any more
+    is_whole: bool  # False: there are more failures than were looked at
+
+    @property
+    def is_hopeless(self) -> bool:
+        return self.is_whole and not any(self.tried.values())
+
+    def is_hopeless_for(self, code: str) -> bool:
+        return self.is_whole and bool(self.stopped.get(code)) and not self.tried.get(code)
+
+
+# Of a run without failures.
+NOTHING_FAILED = RetryOutlook({}, {}, is_whole=True)
+
+
+def read_outlook(workspace_id: int, run_id: UUID, *, code: str | None = None) -> RetryOutlook:
+    """Looks at all failures of a run, or those of one code."""
+    run = find_run(workspace_id, run_id)
+    return _count(run, list(iterate_failed(run, code=code)), is_whole=True)
+
+
+def glance(run: Run) -> RetryOutlook:
+    """The same of the first failures, at a cost that does not grow with them: two queries."""
+    failed = undecided.find_undecided(run.stream_id, State.FAILED, limit=AT_ONCE)
+    return _count(run, [failed], is_whole=len(failed) < AT_ONCE)
+
+
+def iterate_failed(run: Run, *, code: str | None) -> Iterator[Sequence[UndecidedDelivery]]:
+    """The failures of one code, or all of them, some hundred at a time."""
+    after = -1
+    while failed := undecided.find_undecided(
+        run.stream_id, State.FAILED, after=after, code=code, limit=AT_ONCE
+    ):
+        after = failed[-1].position
+        yield failed
+
+
+def _count(
+    run: Run, parts: Sequence[Sequence[UndecidedDelivery]], *, is_whole: bool
+) -> RetryOutlook:
+    tried, stopped = Counter[str](), Counter[str]()
+    for failed in parts:
+        positions = find_stopped(run, failed)
+        for mail in failed:
+            counter = stopped if mail.position in positions else tried
+            counter[mail.code or ""] += 1
+    return RetryOutlook(tried, stopped, is_whole)
+
+
+def find_stopped(run: Run, failed: Sequence[UndecidedDelivery]) -> set[int]:
+    """The positions of up to 1,000 failures that the gates would stop now for want of consent."""
+    if not failed:
+        return set()
+    recipients = [
+        Recipient(mail.position, mail.address, mail.contact_id, None, 0) for mail in failed
+    ]
+    now = _read_standings(run, recipients)
+    verdicts = {item.position: gates.find_verdict(item, now) for item in recipients}
+    return {at for at, verdict in verdicts.items() if verdict and verdict.state in _STOPS}
+
+
+def _read_standings(run: Run, recipients: Sequence[Recipient]) -> Standings:
+    contacts = {item.contact_id: item.address.lower() for item in recipients if item.contact_id}
+    if run.is_sandboxed:  # nobody gets it, and it must not tell who is suppressed
+        return Standings({}, contacts)
+    return standings.read_standings(
+        run.workspace_id,
+        [item.address for item in recipients],
+        list(contacts),
+        list_key=run.list_key or None,
+    )
