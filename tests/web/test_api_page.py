@@ -154,6 +154,7 @@ OF_PAGES = {
     *("form_incomplete", "sender_fails", "sender_connected", "not_set_up"),
     *("bad_link", "stale"),
     *("already_joined", "first_run_code", "first_run_over", "no_letter_sender"),
+    "address_taken",
     *("reader_unknown", "wrong_search"),
     *("segment_exists", "too_many_segments", "too_many_contacts"),
     *("invalid_picture", "invalid_logo", "invalid_accent", "newer_version"),

@@ -30,6 +30,7 @@ class User(AbstractBaseUser):
     """A person who signs in. What they may do in a workspace is their membership's business."""
 
     email = models.EmailField(unique=True)  # in lower case
+    email_changed_at = models.DateTimeField(null=True)
     name = models.TextField(default="")
     language = models.TextField(default="")  # of their pages; empty: as their browser asks
     is_active = models.BooleanField(default=True)

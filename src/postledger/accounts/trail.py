@@ -72,6 +72,7 @@ type Action = Literal[
     "member.role_changed",
     "member.limit_changed",
     "member.removed",
+    "member.address_changed",
     "member.reset_link",
     "picture.added",
     "segment.created",

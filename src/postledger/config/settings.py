@@ -225,6 +225,7 @@ ACCOUNT_RATE_LIMITS = {
     "reset_password": "20/15m/ip,3/15m/key",
     "reset_password_from_key": "20/m/ip",
     "change_password": "5/m/user",
+    "change_address": "20/15m/ip,3/15m/key",
     "reauthenticate": "10/m/user",
 }
 PASSWORD_RESET_TIMEOUT = 3600  # seconds

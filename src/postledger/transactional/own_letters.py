@@ -17,16 +17,17 @@ from postledger.transactional.requests import MailRequest
 _BODY = """\
 <h1>{{ subject }}</h1>
 {% for paragraph in paragraphs %}<p>{{ paragraph }}</p>
-{% endfor %}<p><a class="button" ses:no-track href="{{ url }}"><span>{{ button }}</span></a></p>
-{% for note in notes %}<p>{{ note }}</p>
+{% endfor %}{% if url != "" %}
+<p><a class="button" ses:no-track href="{{ url }}"><span>{{ button }}</span></a></p>
+{% endif %}{% for note in notes %}<p>{{ note }}</p>
 {% endfor %}"""
 _FOOTER = "<hr><p>{{ sender }}</p>"
 _TEXT = """\
 {% for paragraph in paragraphs %}{{ paragraph }}
 
-{% endfor %}{{ url }}
+{% endfor %}{% if url != "" %}{{ url }}
 
-{% for note in notes %}{{ note }}
+{% endif %}{% for note in notes %}{{ note }}
 
 {% endfor %}--
 {{ sender }}
@@ -44,15 +45,15 @@ def send_letter(  # noqa: PLR0913  the parts of the letter, each by its name
     to: str,
     subject: str,
     paragraphs: Sequence[str],
-    link_url: str,
-    link_title: str,
+    link_url: str = "",
+    link_title: str = "",
     notes: Sequence[str] = (),
     secret_until: datetime | None,
     language: str,
     request_id: str = "",
     now: datetime,
 ) -> str:
-    """Enqueues a letter with one link from a sender of the workspace, and returns its id.
+    """Enqueues a letter, with one link or none, from a sender of the workspace; returns its id.
 
     The notes come after the link. With `secret_until` only the recipient ever sees the link, and
     the letter is not sent once the link has stopped working. Raises NoLetterSenderError where no

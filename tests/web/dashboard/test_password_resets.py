@@ -12,11 +12,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from postledger.accounts import provider_accounts, senders
 from postledger.accounts.models import AuditEntry, Member, User, Workspace
 from postledger.accounts.people import password_resets
 from postledger.accounts.people.roles import Role
-from tests.web.dashboard import sign_ins
+from tests.web.dashboard import letters, sign_ins
 from tests.web.dashboard.sign_ins import browser, person, sign_in, signed_in
 
 pytestmark = pytest.mark.django_db
@@ -36,28 +35,8 @@ def installation(settings: LazySettings) -> None:
 def bob() -> User:
     """A member of a workspace with a sender."""
     user = person()
-    workspace_id = Member.objects.get(user=user).workspace_id
-    account_id = provider_accounts.create_account(
-        workspace_id, name="main", kind="sandbox", settings={}, actor="alice"
-    )
-    senders.create_sender(
-        workspace_id,
-        address="desk@acme.example",
-        name="Desk",
-        account_id=account_id,
-        actor="alice",
-    )
+    letters.give_sender("acme", kind="sandbox")
     return user
-
-
-def letters() -> list[tuple[str, str]]:
-    """The letters in the ledger, by recipient."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT d.address, b.text FROM deliveries_delivery d"
-            " JOIN deliveries_body b USING (stream_id, position)"
-        )
-        return [(address, text) for address, text in cursor.fetchall()]
 
 
 def ask(email: str) -> Any:
@@ -67,8 +46,7 @@ def ask(email: str) -> Any:
 def link_of(user: User) -> str:
     """The path of the link in the newest letter to somebody."""
     ask(user.email)
-    texts = [text for address, text in letters() if address == user.email]
-    [url] = [line for line in texts[-1].splitlines() if line.startswith("https://mail.example/")]
+    [url] = letters.find_links(letters.letters_to(user.email)[-1])
     return urlsplit(url).path
 
 
@@ -117,7 +95,7 @@ def test_the_letter_of_an_unknown_address_is_only_pretended(bob: User) -> None:
 
     assert "Look into your mailbox" in text(known)
     assert text(known) == text(unknown)
-    assert [address for address, _ in letters()] == [bob.email, bob.email]
+    assert [address for address, _ in letters.list_letters()] == [bob.email, bob.email]
     assert kinds(for_known) == kinds(for_unknown)
 
 
@@ -137,7 +115,7 @@ def test_an_address_gets_three_letters_in_a_quarter_of_an_hour_and_others_still_
 
     assert answer.status_code == 429
     assert "Try again in 15 minutes." in text(answer)
-    assert len(letters()) == 3
+    assert len(letters.list_letters()) == 3
     assert "Look into your mailbox" in text(ask(f"{sign_ins.new_name()}@example.com"))
 
 
@@ -232,7 +210,7 @@ def test_a_closed_account_gets_no_letter(bob: User) -> None:
     answer = ask(bob.email)
 
     assert "Look into your mailbox" in text(answer)
-    assert letters() == []
+    assert letters.list_letters() == []
 
 
 def test_without_its_own_address_the_installation_mails_no_link(
@@ -244,7 +222,7 @@ def test_without_its_own_address_the_installation_mails_no_link(
     ask(bob.email)
 
     assert "postledger member reset-link" in page
-    assert letters() == []
+    assert letters.list_letters() == []
 
 
 def test_an_installation_without_a_sender_answers_the_same() -> None:
@@ -253,30 +231,7 @@ def test_an_installation_without_a_sender_answers_the_same() -> None:
     answer = ask(alone.email)
 
     assert "Look into your mailbox" in text(answer)
-    assert letters() == []
-
-
-def give_sender(workspace: str) -> None:
-    """A sender of a workspace whose provider is its own server."""
-    tenant, _ = Workspace.objects.get_or_create(name=workspace)
-    account_id = provider_accounts.create_account(
-        tenant.pk, name="own", kind="smtp", settings={"host": "smtp.example"}, actor="alice"
-    )
-    senders.create_sender(
-        tenant.pk, address=f"desk@{workspace}.example", account_id=account_id, actor="alice"
-    )
-
-
-def carriers_to(user: User) -> list[str]:
-    """The workspaces whose senders carry the letters to somebody."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT w.name FROM deliveries_delivery d"
-            " JOIN deliveries_stream s ON s.id = d.stream_id"
-            " JOIN accounts_workspace w ON w.id = s.workspace_id WHERE d.address = %s",
-            [user.email],
-        )
-        return [name for (name,) in cursor.fetchall()]
+    assert letters.list_letters() == []
 
 
 @pytest.mark.parametrize("joined_first", ["globex", "initech"])
@@ -286,7 +241,7 @@ def test_who_sets_up_one_workspace_cannot_have_the_links_of_members_of_another(
     Workspace.objects.create(name="operator")
     names = ["globex", "initech"]
     for workspace in [joined_first, *(name for name in names if name != joined_first)]:
-        give_sender(workspace)
+        letters.give_sender(workspace)
     carol = person(workspace="globex")
     Member.objects.create(
         workspace=Workspace.objects.get(name="initech"),
@@ -296,22 +251,22 @@ def test_who_sets_up_one_workspace_cannot_have_the_links_of_members_of_another(
     )
 
     ask(carol.email)
-    assert carriers_to(carol) == []
+    assert letters.carriers_to(carol.email) == []
 
-    give_sender("operator")
+    letters.give_sender("operator")
     ask(carol.email)
-    assert carriers_to(carol) == ["operator"]
+    assert letters.carriers_to(carol.email) == ["operator"]
 
 
 def test_the_one_workspace_of_a_person_stands_in_where_the_first_reaches_nobody(bob: User) -> None:
-    give_sender("globex")
+    letters.give_sender("globex")
     carol = person(workspace="globex")
 
     ask(carol.email)
     ask(bob.email)
 
-    assert carriers_to(carol) == ["globex"]
-    assert carriers_to(bob) == ["acme"]
+    assert letters.carriers_to(carol.email) == ["globex"]
+    assert letters.carriers_to(bob.email) == ["acme"]
 
 
 def test_an_operator_prints_a_link_which_is_noted(

@@ -98,6 +98,8 @@ def join_as_user(token: str, *, user: User, now: datetime) -> None:
     joined = AlreadyJoinedError(say("You are a member of this workspace already."))
     with constraints.refusing(accounts_member_user_once=joined):
         member = _find_member(token, now, is_locked=True)
+        # Their address may be changing: its workspaces are those that they have joined by then.
+        user = User.objects.select_for_update(no_key=True).get(pk=user.pk)
         if member.email.lower() != user.email:
             raise InvitationUnknownError(say("This invitation is for another address."))
         _take(member, user)

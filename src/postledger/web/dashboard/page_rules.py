@@ -38,6 +38,10 @@ OPEN_PAGES: Mapping[str, OpenPage] = {
     ),
     "join": OpenPage(Audience.EVERYONE, "Its link is a secret that was mailed to one person."),
     "security": _OWN_FACTORS,
+    "change_address": OpenPage(Audience.SIGNED_IN, "It changes a person's own address."),
+    "address_link": OpenPage(
+        Audience.EVERYONE, "Its link is a secret; only the person who asked for it can use it."
+    ),
     "account_login": _SIGNS_IN,
     "account_inactive": OpenPage(
         Audience.EVERYONE, "It tells a person that their account is closed."

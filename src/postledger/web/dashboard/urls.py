@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from postledger.accounts.people.roles import Permission
 from postledger.web.dashboard.pages import overview, start, topics
-from postledger.web.dashboard.pages.account import first_run, home, join, security
+from postledger.web.dashboard.pages.account import address, first_run, home, join, security
 from postledger.web.dashboard.pages.attention import urls as attention
 from postledger.web.dashboard.pages.audience import urls as audience
 from postledger.web.dashboard.pages.campaigns import urls as campaigns
@@ -14,6 +14,7 @@ from postledger.web.dashboard.pages.messages import urls as messages
 from postledger.web.dashboard.pages.senders import urls as senders
 from postledger.web.dashboard.pages.settings import urls as settings
 from postledger.web.dashboard.routes import page
+from postledger.web.dashboard.sign_in.refusals import counted
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home_page, name="home"),
@@ -21,6 +22,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("join/<str:token>", join.join_page, name="join"),
     path("account/", include("postledger.web.dashboard.sign_in.urls")),
     path("account/security/", security.security_page, name="security"),
+    path("account/address/", counted(address.change_page), name="change_address"),
+    path("account/address/<str:token>/", address.link_page, name="address_link"),
     page("", overview.show, Permission.READ, name="overview"),
     page("live/", overview.refresh, Permission.READ, name="overview_live"),
     page("topics/", topics.show, Permission.READ, name="topics"),

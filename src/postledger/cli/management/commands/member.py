@@ -1,4 +1,4 @@
-"""`postledger member`: adds people to a workspace, limits their runs, and lets them in again."""
+"""`postledger member`: adds people to a workspace, limits their runs, and helps them to sign in."""
 
 import shlex
 from collections.abc import Iterator
@@ -7,21 +7,23 @@ from typing import override
 
 from django.conf import settings
 from django.core.management.base import CommandError
+from django.db import transaction
 from django.urls import reverse
 
 from postledger.accounts import limits, queries
 from postledger.accounts.models import Member, User, Workspace
-from postledger.accounts.people import invitations, members, password_resets
+from postledger.accounts.people import address_changes, invitations, members, password_resets
 from postledger.accounts.people.roles import Role
 from postledger.cli import base_command, pace_arguments
 from postledger.deliveries import account_changes
 from postledger.providers import addresses
+from postledger.transactional import address_letters
 
 
 class Command(base_command.NounCommand):
     help = (
-        "Adds people to a workspace, lists them, limits the runs that they launch, and prints links"
-        " to join and for new passwords."
+        "Adds people to a workspace, lists them, limits the runs that they launch, prints links to"
+        " join and for new passwords, and changes addresses."
     )
 
     @override
@@ -53,6 +55,13 @@ class Command(base_command.NounCommand):
             "Prints a link with which a person chooses a new password; it works once, for an hour.",
         )
         link.add_argument("email")
+        address = verb(
+            "address",
+            self._change_address,
+            "Changes the address with which a person signs in, at once and in all workspaces.",
+        )
+        address.add_argument("old")
+        address.add_argument("new")
         base_command.add_workspace(verb("list", self._list, "Lists the members of a workspace."))
 
     def _add(self, *, workspace: Workspace, email: str, role: str, name: str, actor: str) -> None:
@@ -76,12 +85,20 @@ class Command(base_command.NounCommand):
         self._print_link(reverse("join", args=[invitation.token]))
 
     def _print_reset_link(self, *, email: str, actor: str) -> None:
-        email = addresses.canonical(email)
-        user = User.objects.filter(email=email.lower()).first()
-        if user is None:
-            raise CommandError(_explain_stranger(email))
+        user = _find_person(email)
         link = password_resets.print_reset_link(user, now=datetime.now(UTC), actor=actor)
         self._print_link(link.path)
+
+    def _change_address(self, *, old: str, new: str, actor: str) -> None:
+        user, now = _find_person(old), datetime.now(UTC)
+        with transaction.atomic():
+            change = address_changes.change_address(user, address=new, now=now, actor=actor)
+            is_told = address_letters.tell_former(change, now=now)
+        self.stdout.write(f"{change.former} signs in with {change.address} from now on.")
+        if is_told:
+            self.stdout.write(f"A letter tells {change.former} so.")
+        else:
+            self.stdout.write(f"No letter can tell {change.former} so: do it yourself.")
 
     def _print_link(self, path: str) -> None:
         self.stdout.write(settings.PUBLIC_URL.rstrip("/") + path)
@@ -107,8 +124,16 @@ def _describe(member: Member) -> Iterator[str]:
         yield limits.describe(daily_limit=member.daily_limit)
 
 
+def _find_person(email: str) -> User:
+    email = addresses.canonical(email)
+    user = User.objects.filter(email=email.lower()).first()
+    if user is None:
+        raise CommandError(_explain_stranger(email))
+    return user
+
+
 def _explain_stranger(email: str) -> str:
-    """Why somebody who cannot sign in gets no link for a new password, and what lets them in."""
+    """Why there is nobody who signs in with an address, and what lets them in."""
     added = Member.objects.filter(email__iexact=email, user=None, removed_at=None)
     member = added.select_related("workspace").order_by("pk").first()
     if member is None:

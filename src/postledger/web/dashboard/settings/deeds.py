@@ -142,6 +142,9 @@ SENTENCES: Final[Mapping[Action, Promise | str]] = {
     ),
     "member.limit_changed": gettext_lazy("%(who)s changed the daily limit of %(what)s."),
     "member.removed": gettext_lazy("%(who)s removed the member %(what)s."),
+    "member.address_changed": gettext_lazy(
+        "%(who)s changed the address of %(what)s from %(from)s to %(to)s."
+    ),
     "member.reset_link": gettext_lazy(
         "%(who)s made a link with which %(what)s chooses a new password."
     ),

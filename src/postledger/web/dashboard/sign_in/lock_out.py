@@ -32,6 +32,11 @@ def find_standing(request: HttpRequest, action: str, key: str) -> Standing:
     return min(_read(request, action, key), key=lambda standing: standing.left)
 
 
+def take(request: HttpRequest, action: str, key: str) -> bool:
+    """Counts one attempt; False if there were too many before it."""
+    return ratelimit.consume(request, app=_APP, action=action, key=key) is not None
+
+
 def forget(request: HttpRequest, action: str, key: str) -> None:
     """Ends the wait for one key; what a network has done stays counted."""
     for rate in ratelimit.get_rates(app=_APP, action=action):

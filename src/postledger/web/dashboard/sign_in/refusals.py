@@ -1,12 +1,22 @@
 """Pages in place of a sign-in that cannot be tried now."""
 
 import math
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
+import structlog
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
+from redis.exceptions import RedisError
 
 from postledger.web.dashboard.refusals import refuse
 from postledger.web.dashboard.sign_in import adapter, lock_out
+
+type View = Callable[..., HttpResponseBase]
+
+_log = structlog.get_logger(__name__)
 
 # The pages whose attempts are counted, with the names of their limits.
 _COUNTED = {
@@ -16,6 +26,20 @@ _COUNTED = {
     "account_change_password": "change_password",
     "account_reauthenticate": "reauthenticate",
 }
+
+
+def counted(view: View) -> View:
+    """The view, refused while Redis is away: attempts that nobody counts are not allowed."""
+
+    @wraps(view)
+    def show(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        try:
+            return view(request, *args, **kwargs)
+        except RedisError as error:
+            _log.warning("sign_in_without_redis", error=type(error).__name__)
+            return unavailable(request)
+
+    return show
 
 
 def too_many_attempts(request: HttpRequest) -> HttpResponse:

@@ -8,11 +8,9 @@ from django.db import transaction
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from postledger.accounts import queries as accounts
-from postledger.accounts.models import Member, User
+from postledger.accounts.models import User
 from postledger.accounts.people import password_resets
-from postledger.deliveries import sender_setup
-from postledger.transactional import free_senders, own_letters
+from postledger.transactional import letter_carriers, own_letters
 from postledger.transactional.own_letters import NoLetterSenderError
 from postledger.web.shared import page_frame
 
@@ -33,36 +31,13 @@ def send_reset_letter(user: User | None, *, to: str, request_id: str, now: datet
         return
     # The outer transaction always commits: a rollback would not wait for the disk.
     with transaction.atomic(), transaction.atomic():
-        for workspace_id in _list_workspaces(user):
+        for workspace_id in letter_carriers.list_carriers(user):
             try:
                 _send(workspace_id, user or User(pk=0), to=to, request_id=request_id, now=now)
                 break
             except NoLetterSenderError as error:
                 _log.warning("reset_letter_not_sent", workspace_id=workspace_id, reason=str(error))
         transaction.set_rollback(user is None)
-
-
-def _list_workspaces(user: User | None) -> list[int]:
-    """Those whose senders may carry the letter: whoever sets up a sender can read what it sends.
-
-    So it goes through the installation's first workspace, its operator's own. The person's own
-    workspace stands in only where it is their one: else those who set up one workspace could take
-    over the members of another.
-    """
-    first = accounts.first_workspace_id()
-    carriers = [] if first is None else [first]
-    members = Member.objects.filter(user_id=user.pk if user else 0, removed_at=None)
-    own = set(members.values_list("workspace_id", flat=True))
-    if len(own) == 1:
-        carriers += own - {first}
-    if len(carriers) > 1:
-        carriers.sort(key=lambda workspace_id: not _reaches_people(workspace_id))
-    return carriers
-
-
-def _reaches_people(workspace_id: int) -> bool:
-    sender = free_senders.find_free_sender(workspace_id)
-    return sender is not None and sender_setup.reaches_people(sender)
 
 
 def _send(workspace_id: int, user: User, *, to: str, request_id: str, now: datetime) -> None:

@@ -1,45 +1,19 @@
 """The pages of allauth that exist here: no sign-up, and no other addresses."""
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
-
-import structlog
 from allauth.account import views as account
 from allauth.mfa.base import views as mfa
 from allauth.mfa.recovery_codes import views as recovery_codes
 from allauth.mfa.totp import views as totp
 from allauth.mfa.webauthn import views as webauthn
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest
-from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, re_path
 from django.views.generic.base import RedirectView
-from redis.exceptions import RedisError
 
-from postledger.web.dashboard.sign_in import refusals
-
-type View = Callable[..., HttpResponseBase]
-
-_log = structlog.get_logger(__name__)
-
-
-def _counted(view: View) -> View:
-    """The view, refused while Redis is away: attempts that nobody counts are not allowed."""
-
-    @wraps(view)
-    def show(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        try:
-            return view(request, *args, **kwargs)
-        except RedisError as error:
-            _log.warning("sign_in_without_redis", error=type(error).__name__)
-            return refusals.unavailable(request)
-
-    return show
+from postledger.web.dashboard.sign_in.refusals import View, counted
 
 
 def _page(route: str, view: View, name: str) -> URLPattern:
-    return path(route, _counted(view), name=name)
+    return path(route, counted(view), name=name)
 
 
 _to_security = login_required(RedirectView.as_view(pattern_name="security"))
@@ -59,7 +33,7 @@ urlpatterns: list[URLPattern] = [
     ),
     re_path(
         r"^password/reset/key/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$",
-        _counted(account.password_reset_from_key),
+        counted(account.password_reset_from_key),
         name="account_reset_password_from_key",
     ),
     path("two-factor/", _to_security, name="mfa_index"),
