@@ -31,6 +31,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("unsubscribe/undo", undo_page, name="undo"),
     path("preferences", preferences_page, name="preferences"),
     path("subscribe/<str:workspace>/<str:list_key>", subscribe_page, name="subscribe"),
+    path("subscribe/<str:workspace>/<str:list_key>/", subscribe_page),  # as people type it
     path("confirm", confirm_page, name="confirm"),
     path("never-again", never_page, name="never"),
 ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from postledger.content.rendering.html.links import list_links
+from postledger.content.rendering.links import list_links
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,10 @@
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
+from django.conf import LazySettings
+from django.test import Client
 
+from postledger.accounts import workspaces
 from postledger.contacts import counts, growth, segments
 from postledger.contacts.actions import contacts
 from postledger.contacts.growth import DayOfList
@@ -79,6 +82,42 @@ def test_a_list_without_a_key_takes_a_free_one_from_its_name_if_it_can(olivia: P
     assert [answer.headers.get("Location") for answer in answers] == urls
     assert "Write a key" in nameless.content.decode()
     assert "Новости" in nameless.content.decode()
+
+
+def test_a_public_list_shows_where_people_subscribe_whatever_the_workspace_is_called(
+    olivia: Person, settings: LazySettings
+) -> None:
+    settings.PUBLIC_URL = "https://mail.acme.example"
+    people.news(olivia.workspace_id)
+    hidden = olivia.read("lists/news/")
+    List.objects.update(is_public=True)
+    address = f"/subscribe/{olivia.workspace_id}/news"
+
+    shown = olivia.read("lists/news/")
+    workspaces.rename_workspace(olivia.workspace_id, "Other name", actor="olivia")
+    renamed = olivia.read("lists/news/")
+    settings.PUBLIC_URL = ""
+    without = olivia.read("lists/news/")
+
+    assert "/subscribe/" not in hidden
+    for page in (shown, renamed):
+        assert f'<a href="https://mail.acme.example{address}">' in page
+    assert "/subscribe/" not in without
+    assert "the operator has to set PUBLIC_URL" in without
+
+
+def test_a_form_is_found_with_a_slash_behind_its_address_too(
+    olivia: Person, settings: LazySettings
+) -> None:
+    settings.PUBLIC_URL = "https://mail.acme.example"
+    people.news(olivia.workspace_id)
+    List.objects.update(is_public=True)
+    address = f"/subscribe/{olivia.workspace_id}/news"
+
+    pages = [Client().get(path) for path in (address, f"{address}/")]
+
+    assert [page.status_code for page in pages] == [200, 200]
+    assert pages[1].content.decode().count(f'action="{address}') == 1
 
 
 def test_a_list_shows_who_is_on_it_and_how_it_grew(olivia: Person) -> None:

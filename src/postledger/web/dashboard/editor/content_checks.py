@@ -17,7 +17,7 @@ from postledger.campaigns.drafts.recipients import RecipientCounts
 from postledger.contacts.audience import FilterTooCostlyError
 from postledger.content import link_checks, versions
 from postledger.content.link_checks import LinkReport, LinkState
-from postledger.content.rendering.html import links
+from postledger.content.rendering import links
 from postledger.content.rendering.html.checks import MAX_HTML_BYTES, Finding
 from postledger.content.rendering.mail_preview import CLIPPED_BYTES, MailPreview
 from postledger.lib.errors import RefusedError

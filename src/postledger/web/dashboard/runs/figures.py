@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from postledger.accounts.people import actors
 from postledger.campaigns.drafts import forecasts
@@ -228,5 +229,5 @@ def _list_reports(live: LiveRun, *, is_reported: bool) -> Sequence[Report]:
     shown = {**listed, **{label: count for label, count in watched.items() if count}}
     reports = [Report(label, number) for label, number in shown.items()] if is_reported else []
     if live.unsubscribed is not None and not live.progress.is_test:
-        reports.append(Report(_("Unsubscribed"), live.unsubscribed))
+        reports.append(Report(pgettext("a count of people", "Unsubscribed"), live.unsubscribed))
     return reports

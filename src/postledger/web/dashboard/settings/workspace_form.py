@@ -41,7 +41,9 @@ class WorkspaceForm(SharedForm):
         max_length=constraints.LONGEST_NAME,
         widget=forms.TextInput({"autocomplete": "off"}),
         help_text=gettext_lazy(
-            "Commands use this name, too: tell your operator when you change it."
+            "Commands use this name, too: tell your operator when you change it. Links to subscribe"
+            " forms that contain the old name stop working; those shown on the pages of lists go on"
+            " working."
         ),
     )
     time_zone = forms.ChoiceField(

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -213,9 +214,21 @@ def _show_list(request: HttpRequest, visitor: Visitor, shown: List, form: ListFo
         "joined": sum(day.joined for day in days),
         "left": sum(day.left for day in days),
         "chart": _draw(days),
+        "form_url": _find_form_url(shown),
     }
     template = "dashboard/audience/list.html"
     return render_page(request, visitor, template, values, status=form.status)
+
+
+def _find_form_url(shown: List) -> str:
+    """Where people subscribe, by the number of the workspace, which stays when its name changes.
+
+    Empty if the list has no form.
+    """
+    if not shown.is_public or shown.archived_at is not None or not settings.PUBLIC_URL:
+        return ""
+    path = reverse("subscribe", args=[shown.workspace_id, shown.key])
+    return f"{settings.PUBLIC_URL.rstrip('/')}{path}"
 
 
 def _count(visitor: Visitor, one: List, state: SubscriptionState) -> Mapping[str, Any]:
