@@ -294,4 +294,5 @@ def test_a_dry_run_with_a_new_list_outlives_a_list_of_its_key(acme: int, tmp_pat
 
     record = Import.objects.get()
     assert record.trouble is None
+    assert record.preview is not None
     assert record.preview["subscribed"] == 1

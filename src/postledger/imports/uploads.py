@@ -96,7 +96,8 @@ def open_upload(import_id: int) -> Iterator[Path]:
     parts = FilePart.objects.filter(of_import_id=import_id)
     contents = parts.values_list("content", flat=True)
     # One at a time: a file may be large.
-    with unnamed_files.keep_bytes(contents.get(number=n) for n in range(parts.count())) as path:
+    blocks = (bytes(contents.get(number=n)) for n in range(parts.count()))
+    with unnamed_files.keep_bytes(blocks) as path:
         yield path
 
 

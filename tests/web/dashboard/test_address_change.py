@@ -25,6 +25,7 @@ from tests.web.dashboard.new_addresses import (
     read,
 )
 from tests.web.dashboard.sign_ins import browser, confirmed, person, sign_in, signed_in
+from tests.web.focus import check_focus
 
 pytestmark = pytest.mark.django_db
 
@@ -159,7 +160,7 @@ def test_wrong_input_is_said_beside_the_field_and_stays(bob: User, typed: str, w
 
     answer = ask(confirmed(bob), typed)
 
-    assert answer.status_code == 422
+    check_focus(answer, "email")
     assert words in read(answer)
     assert not typed or f'value="{typed}"' in read(answer)
     assert letters.list_letters() == []

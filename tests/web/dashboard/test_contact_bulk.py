@@ -32,7 +32,7 @@ def olivia() -> Person:
 def read_people(page: str) -> str:
     """What the question says of the people whom it is about."""
     [people_shown] = re.findall(r'name="people" value="(\w+)"', page)
-    return people_shown
+    return str(people_shown)
 
 
 def decide(who: Person, query: dict[str, Any], **fields: str) -> str:

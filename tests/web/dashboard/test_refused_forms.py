@@ -21,16 +21,18 @@ from postledger.accounts.people.roles import Role
 from postledger.web.dashboard.audience import bulk_forms
 from postledger.web.dashboard.audience.bulk_forms import BulkForm
 from postledger.web.dashboard.audience.contact_form import ContactForm
+from postledger.web.dashboard.audience.restore_form import RestoreForm
 from postledger.web.dashboard.content.slice_form import SliceForm
 from postledger.web.dashboard.content.version_form import TextForm, VariablesForm
 from postledger.web.dashboard.developers.key_forms import NewKeyForm, RotationForm
 from postledger.web.dashboard.editor.draft_form import DraftForm
 from postledger.web.dashboard.first_steps.provider_form import ProviderForm
 from postledger.web.dashboard.forms import PageForm, PersonForm
+from postledger.web.dashboard.pages.account.address import AddressForm
 from postledger.web.dashboard.pages.account.first_run import OwnerForm
 from postledger.web.dashboard.pages.audience import contact_steps, suppressions
 from postledger.web.dashboard.pages.audience.imports import UploadForm
-from postledger.web.dashboard.pages.audience.lists import ListForm, NewListForm
+from postledger.web.dashboard.pages.audience.lists import ListFields, ListForm, NewListForm
 from postledger.web.dashboard.pages.audience.segments import NameForm
 from postledger.web.dashboard.pages.campaigns.editor import NewCampaignForm
 from postledger.web.dashboard.pages.content.articles import NewArticleForm, TitleForm
@@ -57,7 +59,7 @@ from tests.web.focus import check_focus, list_elements
 pytestmark = pytest.mark.django_db
 
 # Bases, whose fields are those of other forms.
-BASES: set[type[PageForm]] = {SharedForm, BulkForm, IntegrationForm, contact_steps.ScopeForm}
+BASES: set[type[PageForm]] = {SharedForm, BulkForm, IntegrationForm, ListFields}
 WRONG = "\0"  # no field takes it
 
 type Values = Mapping[str, object]
@@ -103,13 +105,13 @@ REFUSALS = [
     Refusal(ContactForm, "new_contact", "address name locale lists time_zone", "address"),
     Refusal(ContactForm, "contact_edit", "lists", "lists", {"address": "mira@example.com"}),
     Refusal(contact_steps.SuppressForm, "contact_suppress", "scope reason", "scope"),
-    Refusal(contact_steps.RestoreForm, "contact_restore", "reason", "reason"),
+    Refusal(RestoreForm, "contact_restore", "scope reason", "scope"),
     Refusal(contact_steps.EraseForm, "contact_erase", "typed", "typed"),
     Refusal(NewListForm, "new_list", "name key", "name"),
     Refusal(ListForm, "list_change", "name", "name"),
     Refusal(NameForm, "segment", "name", "name"),
     Refusal(suppressions.AddForm, "new_suppression", "address scope reason", "address"),
-    Refusal(suppressions.LiftForm, "suppression_lift", "reason", "reason"),
+    Refusal(RestoreForm, "suppression_lift", "scope reason", "scope"),
     Refusal(UploadForm, "import_upload", "sheet", "file"),
     Refusal(ProviderForm, "connect_sender", "host port tls username", "address", {"kind": "smtp"}),
     Refusal(
@@ -200,7 +202,7 @@ def list_forms(base: type[PageForm]) -> Iterator[type[PageForm]]:
 
 def test_every_form_of_the_dashboard_is_refused_here() -> None:
     refused = {refusal.form for refusal in REFUSALS}
-    elsewhere = {*bulk_forms.FORMS.values(), PersonForm, OwnerForm}
+    elsewhere = {*bulk_forms.FORMS.values(), PersonForm, OwnerForm, AddressForm}
 
     assert set(list_forms(PageForm)) - BASES == refused | elsewhere
 

@@ -92,12 +92,12 @@ class SharedForm(PageForm):
         self.conflict = find_conflict(visitor, subjects, actions, ", ".join(labels), url)
 
     @override
-    def _clean_fields(self) -> None:
+    def _clean_fields(self) -> None:  # type: ignore[misc]  # Django's stubs leave it out
         """What was not touched is valid, also by rules and choices that are newer than the page.
 
         What is required and was empty already is still missing.
         """
-        super()._clean_fields()
+        super()._clean_fields()  # type: ignore[misc]
         for group in self._list_groups():
             posted = {name: self[name].data for name in group}
             shown = self._shown.get(_name(group)) or self._digest(group, self.initial)

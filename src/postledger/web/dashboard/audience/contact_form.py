@@ -7,7 +7,9 @@ from zoneinfo import available_timezones
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.forms.utils import flatatt
 from django.http import QueryDict
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -128,6 +130,17 @@ class ContactForm(PageForm):
     def yields_focus(self) -> bool:
         """To the attribute, if nothing above it is wrong."""
         return self.wrong_row is not None and len(self.errors) == 1
+
+    @property
+    def wrong_attributes(self) -> SafeString:
+        """Of the element that is wrong in the list of attributes."""
+        return flatatt(
+            {
+                "aria-invalid": "true",
+                "aria-describedby": "attribute-error",
+                "autofocus": self.yields_focus,
+            }
+        )
 
     @property
     def joined(self) -> list[str]:

@@ -223,7 +223,7 @@ class VersionForm:
         self.propose_variables()
         prefix = self.texts.add_prefix(number)
         form = next((each for each in self._list_kept() if each.prefix == prefix), None)
-        source = form and form.read_source()
+        source = None if form is None else form.read_source()
         if source is None:
             return None
         return source, Version(*self._read_names(), "", (source,))

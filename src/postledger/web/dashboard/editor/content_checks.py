@@ -246,9 +246,9 @@ def describe_links(reports: Sequence[LinkReport], *, recipient_count: int) -> It
     answering = sum(report.state is LinkState.WORKS for report in reports)
     for report in reports:
         if report.state in _LINK_FAULTS:
-            title, text = _LINK_FAULTS[report.state]
+            title, fault = _LINK_FAULTS[report.state]
             values = {"url": report.url, "status": report.status}
-            yield Check(WARNING, str(title), str(text) % values, "#content")
+            yield Check(WARNING, str(title), str(fault) % values, "#content")
         elif report.is_slow:
             yield _tell_slow(report, recipient_count)
     if answering:

@@ -125,4 +125,6 @@ def read_stored(workspace_id: int, kind: IntegrationKind) -> dict[str, object] |
     if kind is IntegrationKind.ADMIN:
         return None if integrations.admin(workspace_id) is None else {}
     notion = integrations.notion(workspace_id)
-    return notion and {"mailouts": notion.mailouts, "errors_database": notion.errors}
+    if notion is None:
+        return None
+    return {"mailouts": notion.mailouts, "errors_database": notion.errors}

@@ -42,7 +42,7 @@ from postledger.web.shared.sentences import translate
 _DAYS = 90
 
 
-class _ListFields(PageForm):
+class ListFields(PageForm):
     name = forms.CharField(
         label=pgettext_lazy("of a thing", "Name"), max_length=constraints.LONGEST_NAME
     )
@@ -53,14 +53,14 @@ class _ListFields(PageForm):
     )
 
 
-class ListForm(_ListFields, SharedForm):
+class ListForm(ListFields, SharedForm):
     changed_by: ClassVar[Mapping[str, Action]] = {
         "name": "list.changed",
         "is_public": "list.changed",
     }
 
 
-class NewListForm(_ListFields):
+class NewListForm(ListFields):
     key = forms.CharField(
         label=gettext_lazy("Key"),
         required=False,
