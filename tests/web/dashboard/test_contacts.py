@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pytest_django.fixtures import Settings
 
+from postledger.accounts.models import User
 from postledger.accounts.people.roles import Role
 from postledger.contacts.actions import contacts
 from postledger.contacts.details import Changes, Details
-from postledger.contacts.models import Contact, Subscription
-from postledger.contacts.states import SubscriptionState, SuppressionReason
+from postledger.contacts.models import ConsentEvent, Contact, Subscription
+from postledger.contacts.states import ConsentAction, SubscriptionState, SuppressionReason
 from postledger.notifications.models import Notification
 from postledger.notifications.states import FanOutEnd, Skip
 from postledger.web.dashboard.audience.contact_story import Entry, cut_page
@@ -278,6 +279,37 @@ def test_exports_are_those_of_the_api(olivia: Person, mira: int) -> None:
     assert MIRA not in person.headers["Content-Disposition"]
     assert MIRA in b"".join(listed.streaming_content).decode()
     assert MIRA not in b"".join(nobody.streaming_content).decode()
+
+
+def test_where_a_consent_came_from_is_said_in_the_language_of_the_reader(
+    olivia: Person, mira: int
+) -> None:
+    recorded = [
+        ("one-click", "recipient"),
+        ("provider event", "feedback"),
+        ("import 7 of may, of friends.csv", "command line (olga)"),
+        ("a fair of ours", olivia.actor),
+    ]
+    for source, actor in recorded:
+        ConsentEvent.objects.create(
+            workspace_id=olivia.workspace_id,
+            contact_id=mira,
+            action=ConsentAction.UNSUBSCRIBED.value,
+            source=source,
+            actor=actor,
+            at=people.NOW,
+        )
+    User.objects.filter(pk=olivia.user.pk).update(language="ru")
+
+    story = olivia.read(f"contacts/{mira}/")
+
+    for said in (
+        "Кнопка отписки в почтовой программе · Получатель",
+        "Отчёт провайдера · Postledger",
+        "Импорт 7 файла may, of friends.csv · Командная строка (olga)",
+        "a fair of ours · Olivia",
+    ):
+        assert said in story
 
 
 def test_who_may_only_read_is_offered_nothing_that_changes_people(

@@ -17,9 +17,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from postledger.accounts import trail
-from postledger.accounts.people import actors
 from postledger.accounts.trail import Action
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.components import actor_names
 from postledger.web.dashboard.forms import PageForm
 
 _SHOWN = "shown"  # the hidden field
@@ -143,7 +143,7 @@ def find_conflict(
     """Who changed one of the subjects last, in words."""
     workspace_id = visitor.workspace.pk
     actor, at = trail.find_last(workspace_id, subjects=subjects, actions=actions) or ("", None)
-    name = actors.name_actors(workspace_id, [actor])[actor] or _("Somebody")
+    name = actor_names.name_actors(workspace_id, [actor])[actor] or _("Somebody")
     text = _("%(name)s changed this while you had it open: %(what)s.")
     return Conflict(text % {"name": name, "what": what}, at, url)
 

@@ -11,7 +11,6 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from postledger.accounts.people import actors
 from postledger.campaigns.planning import exclusions
 from postledger.contacts import queries
 from postledger.contacts.models import ConsentEvent, Contact
@@ -23,7 +22,7 @@ from postledger.notifications.events import contact_notifications
 from postledger.notifications.events.contact_notifications import ContactNotification
 from postledger.notifications.fan_out import skip_texts
 from postledger.web.dashboard.audience import words
-from postledger.web.dashboard.components import badges
+from postledger.web.dashboard.components import actor_names, badges
 from postledger.web.dashboard.components.badges import Badge
 from postledger.web.dashboard.runs.words import describe_exclusion
 
@@ -178,7 +177,7 @@ def _find_url(workspace_id: int, told: ContactNotification) -> str:
 
 def _read_changes(workspace_id: int, contact: Contact, until: datetime) -> Iterator[Entry]:
     changes = queries.list_history(workspace_id, contact_id=contact.pk, limit=_MOST_CHANGES)
-    names = actors.name_actors(workspace_id, (event.actor for event in changes))
+    names = actor_names.name_actors(workspace_id, (event.actor for event in changes))
     yield from (_tell_change(event, names) for event in changes if event.at < until)
     if contact.created_at < until:
         yield Entry(contact.created_at, "person", _("Became a contact."))

@@ -65,6 +65,25 @@ _CHANGES: Mapping[ConsentAction, tuple[Word, str, str]] = {
     ConsentAction.SUPPRESSED: (gettext_lazy("Was suppressed for %(list)s."), "ban", ""),
 }
 
+# Where a consent was given or ended; what people wrote themselves stays as it is.
+_SOURCES: Mapping[str, Word] = {
+    "one-click": gettext_lazy("Unsubscribe button of their mail program"),
+    "unsubscribe page": gettext_lazy("Unsubscribe page"),
+    "preferences page": gettext_lazy("Preferences page"),
+    "subscribe form": gettext_lazy("Subscribe form"),
+    "confirmation page": gettext_lazy("Confirmation page"),
+    "contact page": gettext_lazy("Page of the contact"),
+    "contacts page": gettext_lazy("Page of the contacts"),
+    "provider event": gettext_lazy("Report of the provider"),
+    "refusal": gettext_lazy("Refusal by the provider"),
+    "a new address": gettext_lazy("Change of the address"),
+    "access log": gettext_lazy("Log of the web server"),
+    "suppression": gettext_lazy("Suppression by hand"),
+    "operator": gettext_lazy("Restored by hand"),
+    "supabase": "Supabase",
+}
+_IMPORT = "import "
+
 
 def make_contact_badge(contact: Contact, reason: SuppressionReason | None) -> Badge:
     """Whether the contact may be mailed; a suppression by hand shows in no state."""
@@ -118,10 +137,18 @@ def describe_change(event: ConsentEvent) -> tuple[str, str, str]:
     return str(sentence) % {"list": name}, icon, tone
 
 
+def name_source(source: str) -> str:
+    """Where a change came from."""
+    number, of, file_name = source.removeprefix(_IMPORT).partition(" of ")
+    if source.startswith(_IMPORT) and of and number.isdecimal():
+        return _("Import %(number)s of %(file)s") % {"number": number, "file": file_name}
+    return str(_SOURCES.get(source, source))
+
+
 def describe_origin(event: ConsentEvent, names: Mapping[str, str]) -> str:
     """Where a change came from, as far as it is known: the proof of a consent."""
     parts: Iterable[Any] = (
-        event.source,
+        name_source(event.source),
         names.get(event.actor, event.actor),
         event.detail,
         event.text_version and _("text %(version)s") % {"version": event.text_version},

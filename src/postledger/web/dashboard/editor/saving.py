@@ -8,7 +8,6 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from postledger.accounts.constraints import InvalidNameError
-from postledger.accounts.people import actors
 from postledger.accounts.queries import SenderArchivedError, SenderUnknownError
 from postledger.campaigns.drafts import drafts
 from postledger.campaigns.drafts.drafts import CampaignFacts
@@ -19,6 +18,7 @@ from postledger.content.rendering.html.checks import UnstorableTextError
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.mailing.send_times import InvalidTimingError
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.components import actor_names
 from postledger.web.dashboard.editor.conditions import IncompleteConditionError
 from postledger.web.dashboard.editor.draft_form import DraftForm, Part
 from postledger.web.dashboard.editor.readings import WrongFieldError
@@ -151,7 +151,7 @@ def _name_flawed_field(part: str, form: DraftForm, campaign: CampaignFacts) -> s
 def find_conflict(visitor: Visitor, campaign: CampaignFacts) -> Conflict:
     change = drafts.find_last_change(visitor.workspace.pk, campaign.tag)
     actor, at = change or ("", campaign.updated_at)
-    name = actors.name_actors(visitor.workspace.pk, [actor])[actor]
+    name = actor_names.name_actors(visitor.workspace.pk, [actor])[actor]
     return Conflict(name or _("Somebody"), at, is_own=actor == visitor.actor)
 
 

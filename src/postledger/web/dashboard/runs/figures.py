@@ -9,7 +9,6 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from postledger.accounts.people import actors
 from postledger.campaigns.drafts import forecasts
 from postledger.campaigns.runs import live_run, run_steps
 from postledger.campaigns.runs.live_run import LiveRun
@@ -22,7 +21,7 @@ from postledger.deliveries.states import State
 from postledger.dispatch import heartbeat
 from postledger.feedback import event_flow
 from postledger.pacing.outlook import Outlook
-from postledger.web.dashboard.components import balance
+from postledger.web.dashboard.components import actor_names, balance
 from postledger.web.dashboard.components.badges import Badge
 from postledger.web.dashboard.components.balance import Balance
 from postledger.web.dashboard.components.charts import Chart
@@ -145,7 +144,7 @@ def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datet
     outlook = forecasts.forecast_run(
         workspace_id, run, worker_count=heartbeat.count_alive(), now=now
     )
-    names = actors.name_actors(workspace_id, _list_actors(live))
+    names = actor_names.name_actors(workspace_id, _list_actors(live))
     mails_url = rows.find_mails_url(workspace_id, run.campaign_id, run.run_id)
     starts_at = rows.find_start(run, now)
     is_reported = bool(run.feedback.reported) or event_flow.reports_back(live.sender_id)

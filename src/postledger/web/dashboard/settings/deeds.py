@@ -23,8 +23,6 @@ _SAID: Final = {"contacts", "count", "from", "requeued", "to", "version", "waiti
 # What a fact is, its name says: others may be what people wrote, and look like anything.
 _MOMENTS: Final = {"until", "works_until"}
 _ROLE_FACTS: Final = {"role", "from", "to"}
-# Parts of the product that act by themselves.
-_OURSELVES: Final = {"postledger", "guard", "dispatcher"}
 
 # `who` did it, `what` is the name of the thing, and `number` how many there were. Other places are
 # facts of the entry; a plural names the fact that it depends on.
@@ -230,7 +228,7 @@ def describe_deed(entry: AuditEntry, *, name: str, thing: Thing | None) -> Deed:
     numbers = [value for value in entry.data.values() if type(value) is int]
     places = {
         **values,
-        "who": _name_actor(entry.actor, name),
+        "who": _describe_actor(entry.actor, name),
         "what": _WHAT,
         "number": formats.count(numbers[0]) if numbers else "",
     }
@@ -254,14 +252,8 @@ def find_subject(entry: AuditEntry) -> str:
     return f"article {entry.data.get('article', '')}" if is_slice else entry.subject
 
 
-def _name_actor(actor: str, name: str) -> str:
-    if actor in _OURSELVES:
-        return "Postledger"
-    if actor == "recipient":
-        return _("A recipient")
-    if actor.startswith("key "):
-        return _("The API key %(name)s") % {"name": name}
-    return name.replace("command line (", _("Command line") + " (")
+def _describe_actor(actor: str, name: str) -> str:
+    return _("The API key %(name)s") % {"name": name} if actor.startswith("key ") else name
 
 
 def _name_the_gone(entry: AuditEntry) -> str:

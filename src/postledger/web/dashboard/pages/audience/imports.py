@@ -15,7 +15,6 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from postledger.accounts.constraints import InvalidNameError
-from postledger.accounts.people import actors
 from postledger.accounts.people.roles import Permission
 from postledger.contacts import lists
 from postledger.contacts import queries as contact_queries
@@ -31,6 +30,7 @@ from postledger.web.dashboard.audience import import_columns, import_figures, re
 from postledger.web.dashboard.audience.import_columns import ImportSettings
 from postledger.web.dashboard.audience.import_words import say_on_page
 from postledger.web.dashboard.audience.questions import Question, ask
+from postledger.web.dashboard.components import actor_names
 from postledger.web.dashboard.editor.choices import list_attributes
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_fragment, render_page
@@ -135,7 +135,7 @@ def _store(visitor: Visitor, form: UploadForm) -> int:
 
 
 def _make_rows(visitor: Visitor, imports: list[ImportOverview]) -> list[Mapping[str, Any]]:
-    names = actors.name_actors(visitor.workspace.pk, (one.actor for one in imports))
+    names = actor_names.name_actors(visitor.workspace.pk, (one.actor for one in imports))
     return [
         {"of": one, "badge": import_figures.make_badge(one.state), "by": names[one.actor]}
         for one in imports
@@ -289,7 +289,7 @@ def _show(
 
 
 def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
-    names = actors.name_actors(visitor.workspace.pk, [shown.actor])
+    names = actor_names.name_actors(visitor.workspace.pk, [shown.actor])
     values: dict[str, Any] = {
         "title": shown.file_name,
         "import": shown,

@@ -14,20 +14,20 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from postledger.accounts.people import actors
 from postledger.accounts.people.roles import Permission
 from postledger.contacts import lists, queries, suppressions
 from postledger.contacts.actions import suppression
 from postledger.contacts.actions.restoration import SuppressionChangedError
-from postledger.contacts.models import Suppression
+from postledger.contacts.models import Contact, Suppression
 from postledger.contacts.states import SuppressionReason
-from postledger.contacts.suppressions import ALL_MAIL
+from postledger.contacts.suppressions import ALL_MAIL, Source
 from postledger.lib.errors import RefusedError
 from postledger.providers import addresses
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import words
 from postledger.web.dashboard.audience.questions import Question, ask
 from postledger.web.dashboard.audience.restore_form import RestoreForm, describe_ended
+from postledger.web.dashboard.components import actor_names
 from postledger.web.dashboard.forms import AddressField, PageForm, ReasonField
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.parameters import read_text
@@ -35,6 +35,7 @@ from postledger.web.shared.sentences import translate
 
 _ON_A_PAGE = 50
 _HASH_DIGITS = 32
+_UNKNOWN = Source("", "", "")
 
 
 class AddForm(PageForm):
@@ -160,17 +161,21 @@ def _read_cursor(text: str) -> tuple[bytes, int]:
 def _make_rows(visitor: Visitor, rows: Sequence[Suppression]) -> list[Mapping[str, Any]]:
     workspace_id = visitor.workspace.pk
     sources = suppressions.find_sources(rows)
-    names = actors.name_actors(workspace_id, (source.actor for source in sources.values()))
+    names = actor_names.name_actors(workspace_id, (source.actor for source in sources.values()))
     known = queries.find_contacts(workspace_id, [row.address for row in rows if row.address])
-    return [
-        {
-            "kept": row,
-            "scope": words.name_suppressed(row),
-            "reason": words.name_reason(row),
-            "is_of_erasure": words.is_of_erasure(row),
-            "source": sources.get(row.pk),
-            "by": names[sources[row.pk].actor] if row.pk in sources else "",
-            "contact": known.get(row.address.lower()) if row.address else None,
-        }
-        for row in rows
-    ]
+    return [_make_row(row, sources.get(row.pk, _UNKNOWN), names, known) for row in rows]
+
+
+def _make_row(
+    row: Suppression, source: Source, names: Mapping[str, str], known: Mapping[str, Contact]
+) -> Mapping[str, Any]:
+    return {
+        "kept": row,
+        "scope": words.name_suppressed(row),
+        "reason": words.name_reason(row),
+        "is_of_erasure": words.is_of_erasure(row),
+        "source": words.name_source(source.name),
+        "by": names.get(source.actor, ""),
+        "note": source.note,
+        "contact": known.get(row.address.lower()) if row.address else None,
+    }

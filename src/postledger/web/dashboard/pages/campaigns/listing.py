@@ -10,13 +10,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from postledger.accounts.people import actors
 from postledger.accounts.people.roles import Permission
 from postledger.campaigns import listing
 from postledger.campaigns.listing import CampaignGroup, CampaignRow
 from postledger.contacts import queries
 from postledger.lib.ids import LAST_ID
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.components import actor_names
 from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.parameters import read_number, read_text
 from postledger.web.dashboard.runs import rows
@@ -76,7 +76,7 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     wish, now = Wish.of(request), datetime.now(UTC)
     workspace_id = visitor.workspace.pk
     page = _read_page(workspace_id, wish, now)
-    names = actors.name_actors(workspace_id, rows.list_actors(page.campaigns))
+    names = actor_names.name_actors(workspace_id, rows.list_actors(page.campaigns))
     lists = queries.name_lists(workspace_id, (one.list_key for one in page.campaigns))
     values = {
         "title": _("Campaigns"),

@@ -9,7 +9,6 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 
-from postledger.accounts.people import actors
 from postledger.accounts.people.roles import Permission
 from postledger.campaigns import listing
 from postledger.campaigns.drafts import drafts
@@ -18,6 +17,7 @@ from postledger.campaigns.runs.progress import Progress
 from postledger.campaigns.runs.run_steps import Step
 from postledger.contacts import queries
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.components import actor_names
 from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.runs import figures, rows, steps, words
 from postledger.web.dashboard.runs.rows import RunRow
@@ -99,7 +99,7 @@ def _read(visitor: Visitor, run_id: UUID) -> Mapping[str, Any]:
 
 def _list_deeds(workspace_id: int, run: Progress) -> Sequence[Deed]:
     entries = run_trail.list_entries(workspace_id, run.run_id, launched_at=run.launched_at)
-    names = actors.name_actors(workspace_id, [entry.actor for entry in entries])
+    names = actor_names.name_actors(workspace_id, [entry.actor for entry in entries])
     return [
         Deed(
             entry.at,
@@ -127,4 +127,4 @@ def _list_runs(visitor: Visitor, campaign_id: int) -> Sequence[RunRow]:
 
 
 def _name(visitor: Visitor, actor: str) -> str:
-    return actors.name_actors(visitor.workspace.pk, [actor])[actor]
+    return actor_names.name_actors(visitor.workspace.pk, [actor])[actor]

@@ -15,7 +15,6 @@ from django.views.decorators.http import require_POST, require_safe
 
 from postledger.accounts import queries as accounts
 from postledger.accounts.models import Sender
-from postledger.accounts.people import actors
 from postledger.accounts.people.roles import Permission
 from postledger.campaigns.runs import requeueing, run_lookup
 from postledger.contacts import queries as contacts
@@ -32,7 +31,7 @@ from postledger.feedback import event_flow
 from postledger.lib.ids import DeliveryId
 from postledger.providers import addresses
 from postledger.web.dashboard.access import Visitor
-from postledger.web.dashboard.components import badges
+from postledger.web.dashboard.components import actor_names, badges
 from postledger.web.dashboard.components.why import Choice, Why, describe_cause
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.letter_frame import show_in_frame
@@ -156,7 +155,9 @@ def _find_run_url(mail: Mail) -> str:
 
 def _name_actors(mail: Mail) -> dict[str, str]:
     decided = [fact.actor for fact in mail.facts.history if isinstance(fact, EventFacts)]
-    return actors.name_actors(mail.stream.workspace_id, [*decided, mail.stream.cancelled_by or ""])
+    return actor_names.name_actors(
+        mail.stream.workspace_id, [*decided, mail.stream.cancelled_by or ""]
+    )
 
 
 def _list_whys(mail: Mail, names: Mapping[str, str], *, now: datetime) -> list[Why]:

@@ -11,8 +11,8 @@ from django.views.decorators.http import require_safe
 
 from postledger.accounts import queries, trail
 from postledger.accounts.models import AuditEntry
-from postledger.accounts.people import actors
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.components import actor_names
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.parameters import read_number, read_text
 from postledger.web.dashboard.settings import deeds, tabs, things
@@ -60,7 +60,7 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
 
 
 def _make_rows(visitor: Visitor, entries: Sequence[AuditEntry]) -> list[Row]:
-    names = actors.name_actors(visitor.workspace.pk, (entry.actor for entry in entries))
+    names = actor_names.name_actors(visitor.workspace.pk, (entry.actor for entry in entries))
     known = things.find_things(visitor, map(deeds.find_subject, entries))
     return [
         Row(
