@@ -202,7 +202,9 @@ def _judge_whole(need: SpfNeed, walk: _Walk) -> Verdict:
     ends = [term.qualifier for term in walk.own_terms if term.name == "all"]
     is_redirected = any(term.name == "redirect" for term in walk.own_terms)
     is_undecided = ends[0] == "?" if ends else not is_redirected
-    return Verdict(Code.SPF_UNDECIDED if is_undecided else Code.SPF_RIGHT, need.domain)
+    if is_undecided:
+        return Verdict(Code.SPF_UNDECIDED, need.domain)
+    return Verdict(Code.SPF_RIGHT if need.term else Code.SPF_NAMES_SERVERS, need.domain)
 
 
 def _names_server(written: str) -> bool:
@@ -215,7 +217,7 @@ def _keep_words(code: Code, texts: Sequence[str], faulty_word: str) -> list[str]
     """What the record to paste takes over; None: nothing has to be pasted."""
     words = list(dict.fromkeys(word for text in texts for word in text.split()[1:]))
     match code:
-        case Code.SPF_RIGHT | Code.SPF_UNANSWERED:
+        case Code.SPF_RIGHT | Code.SPF_NAMES_SERVERS | Code.SPF_UNANSWERED:
             return None
         case Code.SPF_BROKEN:
             return [word for word in words if isinstance(_parse(f"{_VERSION} {word}"), list)]

@@ -18,6 +18,7 @@ class Subject(StrEnum):
 
 class Code(StrEnum):
     SPF_RIGHT = "spf_right"
+    SPF_NAMES_SERVERS = "spf_names_servers"  # whether the relay is one, it alone knows
     SPF_OF_PROVIDER = "spf_of_provider"  # the envelope has a domain of the provider
     SPF_MISSING = "spf_missing"
     SPF_SEVERAL = "spf_several"
@@ -68,6 +69,7 @@ class Code(StrEnum):
 # All others are warnings: mail is sent, and may be taken for spam.
 _LEVELS: Final[Mapping[Code, Level]] = {
     Code.SPF_RIGHT: Level.OK,
+    Code.SPF_NAMES_SERVERS: Level.OK,
     Code.SPF_OF_PROVIDER: Level.OK,
     Code.DKIM_RIGHT: Level.OK,
     Code.DMARC_RIGHT: Level.OK,

@@ -18,6 +18,7 @@ _LEVELS: Final = {Level.OK: "", Level.WARNING: "warning", Level.PROBLEM: "proble
 
 _TITLES: Final[Mapping[Code, object]] = {
     Code.SPF_RIGHT: gettext_lazy("SPF lets %(provider)s send"),
+    Code.SPF_NAMES_SERVERS: gettext_lazy("SPF names the servers that may send"),
     Code.SPF_OF_PROVIDER: gettext_lazy("%(provider)s takes care of SPF"),
     Code.SPF_MISSING: gettext_lazy("There is no SPF record at %(name)s"),
     Code.SPF_SEVERAL: gettext_lazy("There are several SPF records, and only one may be there"),
@@ -60,6 +61,9 @@ _TITLES: Final[Mapping[Code, object]] = {
 }
 _REPLACE = gettext_lazy("Paste this in place of what is there:")
 _TEXTS: Final[Mapping[Code, object]] = {
+    Code.SPF_NAMES_SERVERS: gettext_lazy(
+        "Ask whoever runs %(provider)s whether its servers are among them."
+    ),
     Code.SPF_OF_PROVIDER: gettext_lazy(
         "The envelope has a domain of %(provider)s. DMARC rests on DKIM."
     ),
