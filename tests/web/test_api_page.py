@@ -156,7 +156,7 @@ OF_PAGES = {
     *("already_joined", "first_run_code", "first_run_over", "no_letter_sender"),
     "address_taken",
     *("reader_unknown", "wrong_search"),
-    *("segment_exists", "too_many_segments", "too_many_contacts"),
+    *("segment_changed", "segment_exists", "too_many_segments", "too_many_contacts"),
     *("invalid_picture", "invalid_logo", "invalid_accent", "newer_version"),
 }
 # Answered to SNS: docs/reference/feedback.md has them.

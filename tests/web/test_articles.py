@@ -7,6 +7,7 @@ import pytest
 from postledger.accounts import workspaces
 from postledger.accounts.models import AuditEntry
 from postledger.accounts.queries import Organisation
+from tests.web import newsroom
 from tests.web.callers import Caller, Reply
 
 OHIO = "ocd-division/country:us/state:oh"
@@ -82,6 +83,19 @@ def test_an_article_is_deleted_with_its_slices(news: Caller) -> None:
     assert news.ask("DELETE", "/v1/articles/news").status == 404
     news.post("/v1/articles", {"key": "news", "title": "May"})
     assert news.get("/v1/articles/news/slices").body == {"slices": []}
+
+
+def test_an_article_that_a_draft_is_made_from_is_not_deleted(news: Caller) -> None:
+    content = {"kind": "article", "key": "news"}
+    draft = news.post("/v1/campaigns", {**newsroom.NEW, "content": content})
+    assert draft.status == 201, draft.body
+
+    refused = news.ask("DELETE", "/v1/articles/news")
+    news.ask("DELETE", f"/v1/campaigns/{draft.body['id']}")
+
+    assert (refused.status, refused.body["code"]) == (409, "article_in_use")
+    assert newsroom.NEW["name"] in refused.body["detail"]
+    assert news.ask("DELETE", "/v1/articles/news").status == 204
 
 
 def test_a_slice_comes_back_as_it_was_written(news: Caller) -> None:

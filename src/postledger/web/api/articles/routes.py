@@ -6,6 +6,7 @@ from typing import Annotated
 from ninja import Path
 
 from postledger.accounts.keys import Scope
+from postledger.campaigns import article_deletion
 from postledger.content import articles, previews
 from postledger.content.articles import ArticleSummary
 from postledger.web.api.articles.schemas import (
@@ -57,8 +58,11 @@ def change_article(call: Call, key: Key, payload: ArticleChangeIn) -> ArticleSum
 
 @routes.delete("/{key}")
 def delete_article(call: Call, key: Key) -> None:
-    """Deletes the article and its slices for good. Mail made from it does not change."""
-    articles.delete(call.workspace_id, key=key, actor=call.actor)
+    """Deletes the article and its slices for good. Mail made from it does not change.
+
+    Refused while drafts of campaigns are made from it.
+    """
+    article_deletion.delete_article(call.workspace_id, key=key, actor=call.actor)
 
 
 @routes.get("/{key}/slices", SliceList)

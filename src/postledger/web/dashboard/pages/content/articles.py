@@ -17,6 +17,7 @@ from postledger.accounts import constraints
 from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.people.roles import Permission
 from postledger.campaigns import article_deletion, listing
+from postledger.campaigns.article_deletion import ArticleInUseError
 from postledger.content import articles, previews
 from postledger.content.articles import ArticleExistsError, InvalidArticleKeyError
 from postledger.content.previews import ArticlePreview
@@ -146,15 +147,17 @@ def delete(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
     """Asks first, and refuses while drafts would lose their content."""
     article = articles.find_article(visitor.workspace.pk, key=key)
     workspace_id = visitor.workspace.pk
+    status = 200
     if request.method == "POST":
-        drafts = article_deletion.delete_article(workspace_id, key=key, actor=visitor.actor)
-        if not drafts:
+        try:
+            article_deletion.delete_article(workspace_id, key=key, actor=visitor.actor)
+        except ArticleInUseError:
+            status = 409
+        else:
             messages.success(request, _("The article is deleted."))
             return redirect("articles", workspace_id)
-    else:
-        drafts = listing.list_drafts_of_article(workspace_id, key)
+    drafts = listing.list_drafts_of_article(workspace_id, key)
     values = {"title": _("Delete this article?"), "article": article, "drafts": drafts}
-    status = 409 if request.method == "POST" else 200
     return render_page(
         request, visitor, "dashboard/content/article_delete.html", values, status=status
     )
