@@ -88,7 +88,7 @@ def test_a_retry_fills_a_mail_that_was_not_handed_over_with_the_contacts_new_val
     run = failed_run(acme, 2)
     move_to("Porto", 0)
 
-    assert run_control.retry_failed(acme, run.pk, actor="alice") == 2
+    assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 2
 
     assert cities(run) == ["Porto", None]
     assert findings(run) == []
@@ -101,7 +101,7 @@ def test_a_retry_leaves_a_mail_that_was_handed_over_as_it_was(acme: int) -> None
     cast.book(run.stream_id, refused)
     move_to("Porto", 0)
 
-    assert run_control.retry_failed(acme, run.pk, actor="alice") == 1
+    assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 1
     assert cities(run) == ["Lisbon"]
 
 
@@ -114,7 +114,7 @@ def test_a_retry_brings_no_value_back_of_a_reader_who_is_erased_meanwhile(acme: 
         retry.must_wait()
         erasure.erase(acme, address="r1@example.com", actor="dpo", now=press.NOW)
 
-    assert retry.answer() == 1
+    assert retry.answer().requeued == 1
     assert values(run) == [{"name": "Reader 0"}, None]
 
 
@@ -140,7 +140,7 @@ def test_a_reader_whose_city_was_missing_gets_the_mail_once_it_is_there(acme: in
     assert counts(run) == {State.ACCEPTED: 2, State.FAILED: 1}
 
     move_to("Lisbon", 0)
-    assert run_control.retry_failed(acme, run.pk, actor="alice") == 1
+    assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 1
     office.send_all(run.stream_id)
 
     assert counts(run) == {State.ACCEPTED: 3}
@@ -195,7 +195,7 @@ def test_whom_the_rest_has_is_not_retried_in_the_earlier_run(acme: int) -> None:
     run = failed_run(acme, 3)
     rest = launch_remaining(acme, run)
 
-    assert run_control.retry_failed(acme, run.pk, actor="alice") == 0
+    assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 0
     seen = [SeenDelivery(position, 1) for position in range(3)]
     assert ledger.requeue(run.stream_id, seen, actor="bob") == []
     assert len(press.addresses(rest)) == 3
@@ -203,7 +203,7 @@ def test_whom_the_rest_has_is_not_retried_in_the_earlier_run(acme: int) -> None:
 
 def test_whom_a_retry_has_taken_is_not_in_the_rest(acme: int) -> None:
     run = failed_run(acme, 3)
-    assert run_control.retry_failed(acme, run.pk, actor="alice") == 3
+    assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 3
 
     rest = launch_remaining(acme, run)
 
@@ -289,7 +289,7 @@ def test_of_a_retry_and_a_rest_at_once_each_reader_is_in_one(acme: int) -> None:
 
     retried, _ = collide.together(
         [
-            lambda: run_control.retry_failed(acme, run.pk, actor="bob"),
+            lambda: run_control.retry_failed(acme, run.pk, actor="bob").requeued,
             lambda: len(press.addresses(press.planned(rest_id))),
         ]
     )

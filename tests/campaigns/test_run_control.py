@@ -79,8 +79,8 @@ def test_a_run_with_a_failure_stays_open_until_it_is_retried_or_closed(acme: int
     assert run_control.end_finished_runs() == 0
     assert read_progress(acme, run.pk).state is RunState.OPEN
 
-    assert run_control.retry_failed(acme, run.pk, actor="alice") == 3
-    assert run_control.retry_failed(acme, run.pk, actor="alice") == 0
+    assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 3
+    assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 0
     for _ in range(3):
         cast.book(run.stream_id, taken)
 
@@ -93,7 +93,7 @@ def test_only_failures_of_one_cause_are_retried_where_one_is_named(acme: int) ->
     cast.book(run.stream_id, refused, size=1)
     cast.book(run.stream_id, lambda at: entries.refused(at, code="OTHER"), size=1)
 
-    assert run_control.retry_failed(acme, run.pk, code="OTHER", actor="alice") == 1
+    assert run_control.retry_failed(acme, run.pk, code="OTHER", actor="alice").requeued == 1
     assert read_progress(acme, run.pk).books.counts[State.FAILED] == 1
 
 
@@ -117,7 +117,7 @@ def test_retrying_opens_a_closed_run_again(acme: int) -> None:
     cast.book(run.stream_id, refused)
     run_control.close_run(acme, run.pk, actor="alice", now=press.NOW)
 
-    assert run_control.retry_failed(acme, run.pk, actor="alice") == 1
+    assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 1
     assert read_progress(acme, run.pk).state is RunState.SENDING
 
 

@@ -79,14 +79,22 @@ class UndecidedDelivery:
     contact_id: int | None
 
 
+# Read in the order of the primary key of attempts, so that a page costs no more than its mails and
+# those tried between them, however many there are.
 _UNDECIDED: LiteralString = """
 SELECT d.position, d.address, d.last_try, d.settled_at, d.resend_after, d.code,
        last.outcome, coalesce(last.detail, ''), d.contact_id
 FROM (
     SELECT DISTINCT position FROM deliveries_attempt
     WHERE stream_id = %(stream)s AND position > %(after)s AND outcome = ANY(%(outcomes)s::text[])
+    ORDER BY position
 ) AS tried
-JOIN deliveries_delivery d ON d.stream_id = %(stream)s AND d.position = tried.position
+CROSS JOIN LATERAL (
+    SELECT * FROM deliveries_delivery
+    WHERE stream_id = %(stream)s AND position = tried.position AND state = %(state)s
+      AND (%(code)s::text IS NULL OR code = %(code)s)
+    OFFSET 0
+) AS d
 CROSS JOIN LATERAL (
     SELECT outcome, detail FROM deliveries_attempt a
     WHERE a.stream_id = %(stream)s AND a.position = tried.position
@@ -95,8 +103,7 @@ CROSS JOIN LATERAL (
     ORDER BY a.id DESC
     LIMIT 1
 ) AS last
-WHERE d.state = %(state)s AND (%(code)s::text IS NULL OR d.code = %(code)s)
-ORDER BY d.position
+ORDER BY tried.position
 LIMIT %(limit)s
 """
 

@@ -15,7 +15,9 @@ from postledger.accounts import provider_accounts
 from postledger.accounts.models import AuditEntry, Member, Sender
 from postledger.accounts.people.roles import Role
 from postledger.campaigns.models import Run
-from postledger.campaigns.runs import run_control
+from postledger.campaigns.runs import retry_outlook, run_control
+from postledger.contacts.actions import subscriptions
+from postledger.contacts.consent import Origin
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.entries import Entry
 from postledger.deliveries.figures import pace
@@ -24,6 +26,7 @@ from postledger.web.dashboard.runs import questions
 from postledger.web.dashboard.runs.pace import draw_pace
 from tests import cast, round_trips
 from tests.campaigns import press
+from tests.contacts import people
 from tests.web import newsroom
 from tests.web.callers import Caller
 from tests.web.dashboard import visitors
@@ -186,7 +189,7 @@ def test_a_retry_says_before_and_after_how_many_addresses_take_no_email_any_more
     newsroom.book(run_id, unavailable, size=3)
     for reason, address in (("bounced", "r0@example.com"), ("by_hand", "r1@example.com")):
         alice.post("/v1/suppressions", {"address": address, "reason": reason})
-    left = "2 more are not tried and stay failed: their addresses bounced"
+    left = "2 more are not tried and stay failed: their recipients have paused"
 
     asked = anna.read(page(run_id, "retry/"))
     answer = anna.client.post(anna.url(page(run_id, "retry/")), follow=True).content.decode()
@@ -212,10 +215,46 @@ def test_where_no_address_takes_email_any_more_nothing_is_retried_and_the_page_s
 
     for button in ('id="step-retry"', f"{page(run_id)}retry/?code="):
         assert (button in before, button in text) == (True, False)
-    assert text.count("None can be tried again: their addresses bounced") == 2, "cause and button"
+    assert text.count("None can be tried again now: their recipients have paused") == 2, (
+        "cause and button"
+    )
     asked = anna.client.get(anna.url(page(run_id, "retry/")), follow=True).content.decode()
     assert "None can be tried again" in asked
     assert alice.post(f"/v1/runs/{run_id}/retry", {}).body["requeued"] == 0
+
+
+def test_who_has_paused_the_list_is_not_said_to_have_left_it(alice: Caller, anna: Person) -> None:
+    people.news(alice.workspace_id)
+    reader = people.member(alice.workspace_id)
+    draft = newsroom.make_campaign(alice, list="news")
+    run_id = newsroom.launched(alice, draft)
+    newsroom.book(run_id, unavailable, size=1)
+    subscriptions.pause(
+        alice.workspace_id,
+        contact_id=reader,
+        list_key="news",
+        origin=Origin("preferences page", "recipient"),
+        now=people.NOW,
+    )
+
+    text = anna.read(page(run_id))
+
+    assert "None can be tried again now: their recipients have paused" in text
+
+
+def test_of_many_failures_the_question_looks_at_the_first_and_counts_the_others(
+    alice: Caller, anna: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retry_outlook, "AT_ONCE", 2)
+    run_id = make_run(alice, 5)
+    newsroom.book(run_id, unavailable, size=5)
+    alice.post("/v1/suppressions", {"address": "r0@example.com", "reason": "bounced"})
+
+    asked = anna.read(page(run_id, "retry/"))
+    answer = anna.client.post(anna.url(page(run_id, "retry/")), follow=True).content.decode()
+
+    assert "Retry up to 4 failed emails?" in asked
+    assert "4 failed emails are tried again. 1 more is not tried and stays failed" in answer
 
 
 def test_every_step_is_the_action_of_the_api_with_the_member_as_its_actor(

@@ -1,12 +1,10 @@
-"""What a retry of a run's failures would come to: whose address still takes mail, and whose not."""
+"""What a retry of a run's failures would come to: who still gets mail, and who does not."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from postledger.campaigns.models import Run
-from postledger.campaigns.runs.run_lookup import find_run
 from postledger.contacts import standings
 from postledger.contacts.standings import Standings
 from postledger.deliveries import undecided
@@ -22,34 +20,38 @@ _STOPS = frozenset({State.SUPPRESSED, State.SKIPPED})
 
 @dataclass(frozen=True, slots=True)
 class RetryOutlook:
-    """Failed mails by their code, at one moment."""
+    """The first failures by their code, at one moment."""
 
     tried: Mapping[str, int]  # a retry tries them
-    stopped: Mapping[str, int]  # a retry leaves them: their address takes no mail any more
-    is_whole: bool  # False: there are more failures than were looked at
+    stopped: Mapping[str, int]  # a retry leaves them: their recipient gets no mail now
+    rest: int | None  # failures behind the first ones; None: there are some, and nobody counted
 
     @property
     def is_hopeless(self) -> bool:
-        return self.is_whole and not any(self.tried.values())
+        return self.rest == 0 and not any(self.tried.values())
 
     def is_hopeless_for(self, code: str) -> bool:
-        return self.is_whole and bool(self.stopped.get(code)) and not self.tried.get(code)
+        return self.rest == 0 and bool(self.stopped.get(code)) and not self.tried.get(code)
 
 
 # Of a run without failures.
-NOTHING_FAILED = RetryOutlook({}, {}, is_whole=True)
+NOTHING_FAILED = RetryOutlook({}, {}, rest=0)
 
 
-def read_outlook(workspace_id: int, run_id: UUID, *, code: str | None = None) -> RetryOutlook:
-    """Looks at all failures of a run, or those of one code."""
-    run = find_run(workspace_id, run_id)
-    return _count(run, list(iterate_failed(run, code=code)), is_whole=True)
+def read_outlook(run: Run, *, code: str | None = None) -> RetryOutlook:
+    """Looks at the first failures, or those of one code, and counts the others."""
+    failed = undecided.find_undecided(run.stream_id, State.FAILED, code=code, limit=AT_ONCE)
+    rest = 0
+    if len(failed) == AT_ONCE:
+        after = failed[-1].position
+        rest = undecided.count_undecided(run.stream_id, State.FAILED, after=after, code=code)
+    return _judge(run, failed, rest)
 
 
 def glance(run: Run) -> RetryOutlook:
-    """The same of the first failures, at a cost that does not grow with them: two queries."""
+    """Looks at the first failures, for a page that is refreshed every second."""
     failed = undecided.find_undecided(run.stream_id, State.FAILED, limit=AT_ONCE)
-    return _count(run, [failed], is_whole=len(failed) < AT_ONCE)
+    return _judge(run, failed, None if len(failed) == AT_ONCE else 0)
 
 
 def iterate_failed(run: Run, *, code: str | None) -> Iterator[Sequence[UndecidedDelivery]]:
@@ -62,20 +64,17 @@ def iterate_failed(run: Run, *, code: str | None) -> Iterator[Sequence[Undecided
         yield failed
 
 
-def _count(
-    run: Run, parts: Sequence[Sequence[UndecidedDelivery]], *, is_whole: bool
-) -> RetryOutlook:
+def _judge(run: Run, failed: Sequence[UndecidedDelivery], rest: int | None) -> RetryOutlook:
     tried, stopped = Counter[str](), Counter[str]()
-    for failed in parts:
-        positions = find_stopped(run, failed)
-        for mail in failed:
-            counter = stopped if mail.position in positions else tried
-            counter[mail.code or ""] += 1
-    return RetryOutlook(tried, stopped, is_whole)
+    positions = find_stopped(run, failed)
+    for mail in failed:
+        counter = stopped if mail.position in positions else tried
+        counter[mail.code or ""] += 1
+    return RetryOutlook(tried, stopped, rest)
 
 
 def find_stopped(run: Run, failed: Sequence[UndecidedDelivery]) -> set[int]:
-    """The positions of up to 1,000 failures that the gates would stop now for want of consent."""
+    """The positions of up to 1,000 failures that the gates would stop now."""
     if not failed:
         return set()
     recipients = [

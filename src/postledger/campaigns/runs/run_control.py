@@ -1,6 +1,7 @@
 """Changes the state of runs: pause, resume, cancel, retry, close, end. Each is idempotent."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import batched
 from uuid import UUID
@@ -75,10 +76,18 @@ def cancel_run(workspace_id: int, run_id: UUID, *, actor: str) -> None:
             _log(run, "campaign.cancelled", actor)
 
 
-def retry_failed(workspace_id: int, run_id: UUID, *, code: str | None = None, actor: str) -> int:
-    """Requeues the failures of one code, or all of them; returns how many.
+@dataclass(frozen=True, slots=True)
+class Retried:
+    requeued: int
+    stopped: int  # they stay failed
 
-    Those whose address takes no mail any more stay failed: no provider would be asked about them.
+
+def retry_failed(
+    workspace_id: int, run_id: UUID, *, code: str | None = None, actor: str
+) -> Retried:
+    """Requeues the failures of one code, or all of them.
+
+    Those whose recipient gets no mail now stay failed: no provider would be asked about them.
     A mail of which nothing was handed over is filled in with the values that its contact has now.
     Concurrent calls requeue each failure once: a mail that changed since it was read is skipped.
     After a crash in between, a repeated call requeues the remaining failures.
@@ -86,9 +95,10 @@ def retry_failed(workspace_id: int, run_id: UUID, *, code: str | None = None, ac
     run = find_run(workspace_id, run_id)
     if _is_cancelled(run):
         raise _run_over(run)
-    requeued = 0
+    requeued = stopped_count = 0
     for failed in retry_outlook.iterate_failed(run, code=code):
         stopped = retry_outlook.find_stopped(run, failed)
+        stopped_count += len(stopped)
         tried = [mail for mail in failed if mail.position not in stopped]
         seen = [SeenDelivery(mail.position, mail.last_try) for mail in tried]
         if seen:
@@ -96,7 +106,7 @@ def retry_failed(workspace_id: int, run_id: UUID, *, code: str | None = None, ac
     if requeued:
         _log(run, "campaign.retried", actor, requeued=requeued)
         wake.notify(run.stream_id)
-    return requeued
+    return Retried(requeued, stopped_count)
 
 
 def close_run(workspace_id: int, run_id: UUID, *, actor: str, now: datetime) -> None:

@@ -76,13 +76,14 @@ def retry_run(call: Call, run_id: RunId, payload: RetryIn) -> dict[str, object]:
     """Sends failed mails again, those of one code or all. Reopens a closed run.
 
     A mail of which nothing was handed over is made with the contact's current values. One whose
-    address bounced, complained, unsubscribed or was suppressed since stays failed.
+    recipient paused, unsubscribed or complained since, or whose address bounced or was suppressed,
+    stays failed.
     """
-    requeued = run_control.retry_failed(
+    retried = run_control.retry_failed(
         call.workspace_id, run_id, code=payload.code, actor=call.actor
     )
     run = RunOut.model_validate(_find_progress(call, run_id))
-    return {**dict(run), "requeued": requeued}
+    return {**dict(run), "requeued": retried.requeued}
 
 
 @routes.post("/{uuid:run_id}/remaining", Launched, status=202, shown_with=None)

@@ -100,38 +100,52 @@ def _ask_to_cancel(run: Progress, name: str) -> _Text:
 
 
 def _ask_to_retry(retry: RetryOutlook) -> _Text:
+    if retry.rest:
+        return _ask_to_retry_many(retry.rest + sum(retry.tried.values()))
     count = sum(retry.tried.values())
     number = {"number": formats.count(count)}
     return (
         ngettext("Retry %(number)s failed email?", "Retry %(number)s failed emails?", count)
         % number,
-        [
-            *describe_stopped(retry),
-            _(
-                "Each is tried again from its first attempt. An address that does not exist fails"
-                " again, and costs you reputation."
-            ),
-            _(
-                "An email of which nothing was handed over is made with the values that its"
-                " contact has now."
-            ),
-            _(
-                "Emails that were in doubt and were counted as not sent are among the failed: if"
-                " that was wrong, these people get it twice."
-            ),
-        ],
+        [*describe_stopped(sum(retry.stopped.values())), *_list_prices()],
         ngettext("Retry %(number)s", "Retry %(number)s", count) % number,
     )
 
 
-def describe_stopped(retry: RetryOutlook) -> Sequence[str]:
+def _ask_to_retry_many(most: int) -> _Text:
+    """Of so many that not each of them was looked at."""
+    left = _(
+        "Not tried, and left failed: whose recipient has paused, unsubscribed or complained since,"
+        " or whose address bounced or was suppressed."
+    )
+    heading = _("Retry up to %(number)s failed emails?") % {"number": formats.count(most)}
+    return heading, [left, *_list_prices()], _("Retry them")
+
+
+def _list_prices() -> Sequence[str]:
+    return [
+        _(
+            "Each is tried again from its first attempt. An address that does not exist fails"
+            " again, and costs you reputation."
+        ),
+        _(
+            "An email of which nothing was handed over is made with the values that its contact"
+            " has now."
+        ),
+        _(
+            "Emails that were in doubt and were counted as not sent are among the failed: if that"
+            " was wrong, these people get it twice."
+        ),
+    ]
+
+
+def describe_stopped(count: int) -> Sequence[str]:
     """The sentence about those that a retry leaves alone, if there are any."""
-    count = sum(retry.stopped.values())
     sentence = ngettext(
-        "%(number)s more is not tried and stays failed: its address bounced, complained,"
-        " unsubscribed or was suppressed since.",
-        "%(number)s more are not tried and stay failed: their addresses bounced, complained,"
-        " unsubscribed or were suppressed since.",
+        "%(number)s more is not tried and stays failed: its recipient has paused, unsubscribed or"
+        " complained since, or its address bounced or was suppressed.",
+        "%(number)s more are not tried and stay failed: their recipients have paused, unsubscribed"
+        " or complained since, or their addresses bounced or were suppressed.",
         count,
     )
     return [sentence % {"number": formats.count(count)}] if count else []

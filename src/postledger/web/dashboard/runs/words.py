@@ -41,8 +41,8 @@ OBSTACLES: Mapping[Obstacle, Word] = {
     Obstacle.NOT_PAUSED: gettext_lazy("The run itself is not paused."),
     Obstacle.NOTHING_FAILED: gettext_lazy("Nothing has failed."),
     Obstacle.NOBODY_MAILABLE: gettext_lazy(
-        "None can be tried again: their addresses bounced, complained, unsubscribed or were"
-        " suppressed since."
+        "None can be tried again now: their recipients have paused, unsubscribed or complained"
+        " since, or their addresses bounced or were suppressed."
     ),
     Obstacle.NOBODY_LEFT: gettext_lazy("Nobody is left over: everybody was mailed or tried."),
     Obstacle.IS_TEST: gettext_lazy("A test has no rest."),

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from postledger.campaigns.launches import launching
-from postledger.campaigns.runs import progress, retry_outlook, run_control
+from postledger.campaigns.runs import progress, retry_outlook, run_control, run_lookup
 from postledger.campaigns.runs.run_steps import Step
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard import formats, typed_numbers
@@ -60,16 +60,15 @@ def retry(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
     code = read_text(request.POST or request.GET, "code")[:_CODE_LENGTH] or None
 
     def act() -> str:
-        number = run_control.retry_failed(
+        retried = run_control.retry_failed(
             visitor.workspace.pk, run_id, code=code, actor=visitor.actor
         )
         sentence = ngettext(
             "%(number)s failed email is tried again.",
             "%(number)s failed emails are tried again.",
-            number,
-        ) % {"number": formats.count(number)}
-        left = retry_outlook.read_outlook(visitor.workspace.pk, run_id, code=code)
-        return " ".join([sentence, *questions.describe_stopped(left)])
+            retried.requeued,
+        ) % {"number": formats.count(retried.requeued)}
+        return " ".join([sentence, *questions.describe_stopped(retried.stopped)])
 
     if request.method == "POST":
         return _do(request, visitor, run_id, act)
@@ -134,7 +133,8 @@ def _ask(
     run = progress.find_progress(visitor.workspace.pk, run_id, now=now)
     retry = retry_outlook.NOTHING_FAILED
     if step is Step.RETRY:
-        retry = retry_outlook.read_outlook(visitor.workspace.pk, run_id, code=code)
+        found = run_lookup.find_run(visitor.workspace.pk, run_id)
+        retry = retry_outlook.read_outlook(found, code=code)
     reason = steps.find_reason(visitor, run, retry, step)
     if reason:
         messages.warning(request, str(reason))
