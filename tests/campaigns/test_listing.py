@@ -187,7 +187,7 @@ def test_the_page_of_a_run_takes_few_queries(acme: int) -> None:
     with round_trips.counted() as asked:
         live_run.read_live_run(acme, run.pk, now=now())
 
-    assert asked() == 9
+    assert asked() == 10
 
 
 def test_another_workspace_sees_no_run_and_no_campaign(acme: int, settings: Settings) -> None:

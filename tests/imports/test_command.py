@@ -14,8 +14,8 @@ from tests.imports import files
 
 pytestmark = pytest.mark.django_db
 
-CONTENT = f"E-Mail Adresse,Name\n{R1},Ann\nnobody,Bob\n"
-MAP = ("--map", "E-Mail Adresse=email")
+CONTENT = f"Contact point,Name\n{R1},Ann\nnobody,Bob\n"
+MAP = ("--map", "Contact point=email")
 
 
 def test_an_import_says_what_came_of_the_rows(acme: int, tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_an_import_says_what_came_of_the_rows(acme: int, tmp_path: Path) -> None
     ]
     rows = list(csv.reader(errors.read_text().splitlines()))
     assert rows[0] == ["row", "column", "value", "problem", "remedy"]
-    assert rows[1][:4] == ["3", "E-Mail Adresse", "nobody", "This is not an email address."]
+    assert rows[1][:4] == ["3", "Contact point", "nobody", "This is not an email address."]
     assert "\n".join(command_line.run("contacts", "errors", str(number), "acme")) + "\n" == (
         errors.read_text().replace("\r\n", "\n")
     )
@@ -58,7 +58,7 @@ def test_a_dry_run_shows_the_difference_and_leaves_everything(acme: int, tmp_pat
 
     assert output == [
         "Nothing was changed. 2 rows, read as utf-8:",
-        "  column E-Mail Adresse is email",
+        "  column Contact point is email",
         "  column Name is name",
         "2 rows = 1 new + 0 changed + 0 unchanged + 0 duplicates + 1 refused + 0 blank",
         "  refused 1: This is not an email address.",
