@@ -135,6 +135,20 @@ def test_a_suppressed_address_says_so_and_is_added_only_if_that_is_meant(olivia:
     assert Contact.objects.get().state == "bounced"
 
 
+def test_a_former_address_of_an_erased_person_is_said_to_be_erased(
+    olivia: Person, mira: int
+) -> None:
+    moved = Changes(address="mira@new.example")
+    contacts.update_contact(
+        olivia.workspace_id, contact_id=mira, changes=moved, actor="a", now=people.NOW
+    )
+    olivia.post(f"contacts/{mira}/erase/", typed="mira@new.example")
+
+    for address in (MIRA, "mira@new.example"):
+        refused = send(olivia, "contacts/new/", address=address)
+        assert "gets no campaign: Erased on request." in refused.content.decode()
+
+
 def test_a_list_that_the_address_is_suppressed_for_stores_nothing(olivia: Person) -> None:
     people.news(olivia.workspace_id)
     olivia.post("suppressions/new/", address=MIRA, scope="news")

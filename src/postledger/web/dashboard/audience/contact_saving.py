@@ -156,12 +156,13 @@ def _check_address(visitor: Visitor, form: ContactForm, contact: Contact | None)
         return
     if queries.find_contacts(visitor.workspace.pk, [address]):
         raise ObstacleError(_describe_existing(visitor, form))
-    reason = suppressions.find_status(visitor.workspace.pk, address=address).reason
-    if reason is None or form.cleaned_data["accepts_suppression"]:
+    kept = suppressions.list_of_address(visitor.workspace.pk, address=address)
+    stop = next((one for one in kept if one.list is None), None)
+    if stop is None or form.cleaned_data["accepts_suppression"]:
         return
     text = _("This address is suppressed, and gets no campaign: %(reason)s.")
     obstacle = Obstacle(
-        text % {"reason": words.REASONS[reason]},
+        text % {"reason": words.name_reason(stop)},
         _find_suppressions(visitor, form),
         _("See the suppression"),
         can_be_accepted=True,

@@ -45,7 +45,7 @@ def show(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRespons
             {
                 "kept": one,
                 "scope": words.name_suppressed(one),
-                "reason": words.REASONS[SuppressionReason(one.reason)],
+                "reason": words.name_reason(one),
             }
             for one in kept
         ],

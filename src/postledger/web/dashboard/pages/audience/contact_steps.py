@@ -162,7 +162,10 @@ def erase(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRespon
                 "Their details, consents and the text of every email to them are deleted."
                 " The books keep their numbers, without the person."
             ),
-            _("The address stays suppressed, as a hash, so that no import brings it back."),
+            _(
+                "The address, and those they had before, stay suppressed as hashes, so that no"
+                " import brings them back."
+            ),
             _("Nobody can undo this. Export their data first if they asked for it."),
         ],
         go=_("Erase for good"),
