@@ -29,7 +29,19 @@ class SegmentExistsError(ConflictError):
 
 
 class SegmentChangedError(ConflictError):
+    """Has the filter that is stored now."""
+
     code = "segment_changed"
+
+    def __init__(self, segment: Segment) -> None:
+        super().__init__(
+            say(
+                "Somebody has changed the conditions of the segment “%(name)s” meanwhile. Look"
+                " at them, and save again to replace them.",
+                name=segment.name,
+            )
+        )
+        self.stored: Mapping[str, Any] = segment.filter
 
 
 class TooManySegmentsError(ConflictError):
@@ -84,13 +96,7 @@ def change_filter(  # noqa: PLR0913  names of arguments, each with a meaning of 
         if digest_filter(segment.filter) == digest_filter(stored):
             return
         if seen not in {"", digest_filter(segment.filter)}:
-            raise SegmentChangedError(
-                say(
-                    "Somebody has changed the conditions of the segment “%(name)s” meanwhile. Look"
-                    " at them, and save again to replace them.",
-                    name=segment.name,
-                )
-            )
+            raise SegmentChangedError(segment)
         segment.filter = dict(stored)
         segment.save(update_fields=["filter"])
         _note(workspace_id, "segment.changed", segment_id, actor=actor)
