@@ -46,6 +46,20 @@ def test_a_list_is_created_renamed_archived_and_used_again(olivia: Person) -> No
     assert List.objects.get().archived_at is None
 
 
+def test_a_list_says_how_many_on_it_may_be_mailed_now(olivia: Person) -> None:
+    people.news(olivia.workspace_id)
+    for address in ("one@example.com", "two@example.com", "three@example.com"):
+        people.member(olivia.workspace_id, address)
+    olivia.post("suppressions/new/", address="one@example.com")
+
+    page = olivia.read("lists/news/")
+
+    query = "list=news&amp;on=active&amp;state=active"
+    assert f'<a class="num" href="{olivia.url("contacts/")}?{query}">2</a>' in page
+    found = olivia.read("contacts/", list="news", on="active", state="active")
+    assert ["one@" in found, "two@" in found, "three@" in found] == [False, True, True]
+
+
 def test_archiving_a_list_names_the_drafts_that_go_to_it_first(olivia: Person) -> None:
     people.news(olivia.workspace_id)
     olivia.post("campaigns/new/", name="June letter")

@@ -107,7 +107,7 @@ class RemoveForm(BulkForm):
 
 
 class SuppressForm(BulkForm):
-    reason = ReasonField()
+    reason = ReasonField(required=False)
 
     @override
     def carry_out(self, visitor: Visitor, contact_ids: Sequence[int], now: datetime) -> BulkResult:
@@ -158,8 +158,10 @@ def describe_deed(deed: Deed, number: int) -> tuple[str, list[str], str]:
         case Deed.SUPPRESS:
             heading = ngettext("Suppress %(number)s person?", "Suppress %(number)s people?", number)
             sentences = [
-                _("From then on nothing is sent to this address, not even what waits already."),
-                _("“All email” includes receipts and password resets."),
+                _(
+                    "They get no email any more, not even what waits already, and no receipts and"
+                    " password resets either."
+                )
             ]
             return heading % shown, sentences, _("Suppress")
 

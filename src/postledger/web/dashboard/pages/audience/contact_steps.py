@@ -88,7 +88,7 @@ def suppress(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRes
     question = Question(
         heading=_("Suppress %(address)s?") % {"address": contact.address},
         sentences=[
-            _("From then on nothing is sent to this address, not even what waits already."),
+            _("They get no more of what you choose below, not even what waits already."),
             _("“All email” includes receipts and password resets."),
         ],
         go=_("Suppress"),

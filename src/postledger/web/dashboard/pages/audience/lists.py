@@ -1,7 +1,7 @@
 """Lists: how many are on them and how they grow; create, rename, archive and restore them."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
@@ -23,9 +23,10 @@ from postledger.accounts import constraints
 from postledger.accounts.people.roles import Permission
 from postledger.accounts.trail import Action
 from postledger.campaigns import listing
-from postledger.contacts import counts, growth, lists
+from postledger.contacts import audience, counts, growth, lists
 from postledger.contacts.audience import FilterTooCostlyError
 from postledger.contacts.counts import ContactCount
+from postledger.contacts.filters.expressions import All, OnList, Standing, Stands
 from postledger.contacts.growth import DayOfList
 from postledger.contacts.models import List
 from postledger.contacts.states import ListKind, SubscriptionState
@@ -40,6 +41,8 @@ from postledger.web.dashboard.shared_form import SharedForm
 from postledger.web.shared.sentences import translate
 
 _DAYS = 90
+# A number that takes longer to count is estimated.
+_PATIENCE = timedelta(seconds=2)
 
 
 class ListFields(PageForm):
@@ -210,6 +213,7 @@ def _show_list(request: HttpRequest, visitor: Visitor, shown: List, form: ListFo
             }
             for state in SubscriptionState
         ],
+        "mailable": _count_mailable(visitor, shown),
         "days": days[::-1],
         "joined": sum(day.joined for day in days),
         "left": sum(day.left for day in days),
@@ -236,6 +240,15 @@ def _count(visitor: Visitor, one: List, state: SubscriptionState) -> Mapping[str
     number: ContactCount = counts.count_list(visitor.workspace.pk, key=one.key, state=state)
     url = reverse("contacts", args=[visitor.workspace.pk])
     return {"of": number, "url": f"{url}?{urlencode({'list': one.key, 'on': state.value})}"}
+
+
+def _count_mailable(visitor: Visitor, shown: List) -> Mapping[str, Any]:
+    """Those on the list whom nothing else keeps from its email, with the contacts behind them."""
+    wanted = All((OnList(shown.key, (SubscriptionState.ACTIVE,)), Stands(Standing.MAILABLE)))
+    number = audience.count_or_estimate(visitor.workspace.pk, wanted, patience=_PATIENCE)
+    query = {"list": shown.key, "on": SubscriptionState.ACTIVE, "state": Standing.MAILABLE}
+    url = reverse("contacts", args=[visitor.workspace.pk])
+    return {"of": number, "url": f"{url}?{urlencode(query)}"}
 
 
 def _read_growth(visitor: Visitor, shown: List) -> Sequence[DayOfList]:
