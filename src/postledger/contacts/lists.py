@@ -8,13 +8,13 @@ from itertools import chain, count
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
-from django.utils.text import slugify
 
 from postledger.accounts import constraints, trail
 from postledger.contacts.models import List
 from postledger.contacts.states import ListKind
 from postledger.contacts.unsubscribe_links import GENERAL
 from postledger.lib.errors import ConflictError, RefusedError
+from postledger.lib.keys import make_key
 from postledger.lib.sentences import say
 from postledger.lib.values import KEY_PATTERN
 
@@ -72,7 +72,7 @@ def create_list(  # noqa: PLR0913  each attribute by its name
 
 def find_free_key(workspace_id: int, name: str) -> str:
     """A key for a new list of this name, which no other list has."""
-    base = slugify(name).replace("_", "-")[:56].strip("-") or "list"
+    base = make_key(name, longest=56) or "list"
     keys = list_all(workspace_id).filter(key__startswith=base).values_list("key", flat=True)
     taken = {GENERAL, *keys}
     numbered = (f"{base}-{number}" for number in count(2))

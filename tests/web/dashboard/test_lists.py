@@ -87,15 +87,29 @@ def test_a_key_that_cannot_be_says_why_and_keeps_what_was_typed(
 
 
 def test_a_list_without_a_key_takes_a_free_one_from_its_name_if_it_can(olivia: Person) -> None:
-    names = ["Product News", "product news", "my_list", "General", "x" * 100]
+    names = ["Product News", "Product-News", "my_list", "General", "x" * 100, "Grüße aus Łódź"]
     answers = [olivia.post("lists/new/", name=name) for name in names]
     nameless = olivia.post("lists/new/", name="Новости")
 
-    keys = ["product-news", "product-news-2", "my-list", "general-2", "x" * 56]
+    keys = ["product-news", "product-news-2", "my-list", "general-2", "x" * 56, "grusse-aus-lodz"]
     urls = [olivia.url(f"lists/{key}/") for key in keys]
     assert [answer.headers.get("Location") for answer in answers] == urls
     assert "Write a key" in nameless.content.decode()
     assert "Новости" in nameless.content.decode()
+
+
+def test_a_new_list_cannot_have_the_name_of_another_one(olivia: Person) -> None:
+    olivia.post("lists/new/", name="Readers")
+    olivia.post("lists/new/", name="Old ones")
+    olivia.post("lists/old-ones/archive/")
+
+    same = olivia.post("lists/new/", name="readers", key="readers-two")
+    archived = olivia.post("lists/new/", name="OLD ONES")
+
+    assert (same.status_code, archived.status_code) == (422, 422)
+    assert "There is a list &#x27;Readers&#x27; already" in same.content.decode()
+    assert "There is an archived list" in archived.content.decode()
+    assert List.objects.count() == 2
 
 
 def test_a_public_list_shows_where_people_subscribe_whatever_the_workspace_is_called(

@@ -14,7 +14,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_POST, require_safe
@@ -31,6 +30,7 @@ from postledger.contacts.growth import DayOfList
 from postledger.contacts.models import List
 from postledger.contacts.states import ListKind, SubscriptionState
 from postledger.lib.errors import RefusedError
+from postledger.lib.keys import make_key
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import words
 from postledger.web.dashboard.components import charts
@@ -78,7 +78,7 @@ class NewListForm(ListFields):
 
     def clean_key(self) -> str:
         key: str = self.cleaned_data["key"]
-        if not key and not slugify(self.cleaned_data.get("name", "")):
+        if not key and not make_key(self.cleaned_data.get("name", ""), longest=1):
             raise ValidationError(_("Write a key: it has letters from a to z, and digits."))
         return key
 
@@ -91,7 +91,7 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
 @require_POST
 def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     form = NewListForm(request.POST)
-    if form.is_valid():
+    if form.is_valid() and _accept_name(form, visitor):
         given = form.cleaned_data
         key = given["key"] or lists.find_free_key(visitor.workspace.pk, given["name"])
         try:
@@ -103,6 +103,14 @@ def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         else:
             return redirect("list", visitor.workspace.pk, key)
     return _show_all(request, visitor, form)
+
+
+def _accept_name(form: NewListForm, visitor: Visitor) -> bool:
+    try:
+        lists.refuse_taken_name(visitor.workspace.pk, form.cleaned_data["name"])
+    except RefusedError as error:
+        form.add_error("name", translate(error))
+    return form.is_valid()
 
 
 @require_safe
