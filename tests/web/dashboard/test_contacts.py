@@ -292,7 +292,9 @@ def test_exports_are_those_of_the_api(olivia: Person, mira: int) -> None:
 
     assert json.loads(person.content)["contacts"][0]["name"] == "Mira Novak"
     assert MIRA not in person.headers["Content-Disposition"]
-    assert MIRA in b"".join(listed.streaming_content).decode()
+    listed_file = b"".join(listed.streaming_content).decode()
+    assert listed_file.startswith('\ufeff"email",'), "Excel reads no UTF-8 without a mark"
+    assert MIRA in listed_file
     assert MIRA not in b"".join(nobody.streaming_content).decode()
 
 
