@@ -100,10 +100,10 @@ def refuse_taken_name(workspace_id: int, name: str) -> None:
 def name_apart(chosen: Iterable[List]) -> list[tuple[str, str]]:
     """The key and the name of each; the key stands behind a name that two of them have."""
     chosen = list(chosen)
-    counter = Counter(one.name.casefold() for one in chosen)
+    numbers = Counter(row.name.casefold() for row in chosen)
     return [
-        (one.key, f"{one.name} ({one.key})" if counter[one.name.casefold()] > 1 else one.name)
-        for one in chosen
+        (row.key, f"{row.name} ({row.key})" if numbers[row.name.casefold()] > 1 else row.name)
+        for row in chosen
     ]
 
 
@@ -130,10 +130,10 @@ def update_list(
 
 def lock_list(workspace_id: int, key: str) -> List:
     """The row of a list that is not archived; the caller is in a transaction."""
-    found = _active(workspace_id, key).select_for_update(no_key=True).first()
-    if found is None:
+    locked = _active(workspace_id, key).select_for_update(no_key=True).first()
+    if locked is None:
         raise unknown_list_error(key)
-    return found
+    return locked
 
 
 def archive_list(workspace_id: int, *, key: str, actor: str) -> None:

@@ -1,9 +1,7 @@
 """Segments: filters under a name, which searches and campaigns take over."""
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
-from hashlib import sha256
 from typing import Any
 
 from django.db import transaction
@@ -13,11 +11,11 @@ from postledger.accounts import constraints, trail
 from postledger.contacts import audience
 from postledger.contacts.filters import parsing
 from postledger.contacts.models import Segment
+from postledger.lib.digests import digest_json
 from postledger.lib.errors import ConflictError, NotFoundError
 from postledger.lib.sentences import say
 
 MOST_SEGMENTS = 100  # of a workspace
-_DIGITS = 16
 
 
 class SegmentUnknownError(NotFoundError):
@@ -104,7 +102,7 @@ def change_filter(  # noqa: PLR0913  names of arguments, each with a meaning of 
 
 def digest_filter(stored: Mapping[str, Any]) -> str:
     """Tells a filter from others, whatever the order of its names."""
-    return sha256(json.dumps(stored, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+    return digest_json(dict(stored))
 
 
 def delete_segment(workspace_id: int, segment_id: int, *, actor: str) -> None:

@@ -128,8 +128,8 @@ def change(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
     return _show_list(request, visitor, shown, form)
 
 
-def _list_stored(one: List) -> Mapping[str, object]:
-    return {"name": one.name, "is_public": one.is_public}
+def _list_stored(stored: List) -> Mapping[str, object]:
+    return {"name": stored.name, "is_public": stored.is_public}
 
 
 def _store(form: ListForm, visitor: Visitor, key: str) -> bool:
@@ -196,11 +196,11 @@ def _show_all(request: HttpRequest, visitor: Visitor, form: NewListForm) -> Http
         "form": form,
         "rows": [
             {
-                "list": one,
-                "active": _count(visitor, one, SubscriptionState.ACTIVE),
-                "pending": _count(visitor, one, SubscriptionState.PENDING),
+                "list": counted,
+                "active": _count(visitor, counted, SubscriptionState.ACTIVE),
+                "pending": _count(visitor, counted, SubscriptionState.PENDING),
             }
-            for one in own
+            for counted in own
         ],
     }
     status = 422 if form.errors else 200
@@ -243,11 +243,11 @@ def _find_form_url(shown: List) -> str:
     return f"{settings.PUBLIC_URL.rstrip('/')}{path}"
 
 
-def _count(visitor: Visitor, one: List, state: SubscriptionState) -> Mapping[str, Any]:
+def _count(visitor: Visitor, counted: List, state: SubscriptionState) -> Mapping[str, Any]:
     """A number with the contacts behind it."""
-    number: ContactCount = counts.count_list(visitor.workspace.pk, key=one.key, state=state)
+    number: ContactCount = counts.count_list(visitor.workspace.pk, key=counted.key, state=state)
     url = reverse("contacts", args=[visitor.workspace.pk])
-    return {"of": number, "url": f"{url}?{urlencode({'list': one.key, 'on': state.value})}"}
+    return {"of": number, "url": f"{url}?{urlencode({'list': counted.key, 'on': state.value})}"}
 
 
 def _count_mailable(visitor: Visitor, shown: List) -> Mapping[str, Any]:
