@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postledger.contacts import csv_columns, export
+from postledger.contacts.actions import suppression
 from postledger.contacts.details import Details
 from postledger.contacts.lists import ListUnknownError
 from postledger.contacts.models import Contact
+from postledger.contacts.states import SuppressionReason
 from tests.contacts import people
 from tests.contacts.people import R1
 from tests.imports import files
@@ -24,7 +26,14 @@ KNOWN = Details(
     from_name="-Herald",
     locale="pt-BR",
     time_zone="Europe/Lisbon",
-    attributes={"city": "@Porto", "name": "alias", "first_name": "Z", "with;sign": "a\nb"},
+    attributes={
+        "city": "@Porto",
+        "name": "alias",
+        "first_name": "Z",
+        "with;sign": "a\nb",
+        "state": "Ohio",
+        "postledger_state": "mine",
+    },
     ocd_ids=("ocd-division/country:pt", "ocd-division/country:us"),
 )
 
@@ -53,7 +62,7 @@ def test_an_export_has_at_most_a_thousand_attributes(acme: int) -> None:
     for number in range(10):
         attributes = {f"a{number}-{key}": "x" for key in range(100)}
         people.contact(acme, f"r{number}@example.com", Details(attributes=attributes))
-    assert len(cells(export_contacts(acme))) == 11 * (1_000 + len(export.COLUMNS))
+    assert len(cells(export_contacts(acme))) == 11 * (1_000 + len(export.COLUMNS) + 2)
 
     people.contact(acme, "r10@example.com", Details(attributes={"one": "more"}))
     with pytest.raises(export.ExportTooWideError, match="Export fewer contacts"):
@@ -129,6 +138,32 @@ def test_an_export_can_be_imported_elsewhere(
     )
 
 
+def test_an_export_says_who_may_be_mailed_and_by_which_lists(acme: int) -> None:
+    people.news(acme)
+    people.news(acme, "other")
+    people.subscribe(acme, people.member(acme, "active@example.com"), "other")
+    people.member(acme, "left@example.com")
+    people.leave(acme, "left@example.com")
+    people.leave(acme, "left@example.com", "news")
+    people.member(acme, "stopped@example.com")
+    by_hand = SuppressionReason.BY_HAND
+    suppression.suppress(acme, address="stopped@example.com", reason=by_hand, actor="alice")
+    people.member(acme, "bounced@example.com")
+    people.bounce(acme, "bounced@example.com")
+    people.unconfirmed(acme, "new@example.com")
+
+    rows = csv.reader(io.StringIO(export_contacts(acme)))
+
+    assert [(row[0], *row[-2:]) for row in rows] == [
+        ("email", "postledger_state", "postledger_lists"),
+        ("active@example.com", "active", "news other"),
+        ("left@example.com", "unsubscribed", ""),
+        ("stopped@example.com", "suppressed", "news"),
+        ("bounced@example.com", "bounced", "news"),
+        ("new@example.com", "unconfirmed", ""),
+    ]
+
+
 def test_an_export_of_a_list_has_those_who_get_its_mail(acme: int) -> None:
     people.news(acme)
     people.member(acme)
@@ -148,7 +183,10 @@ def test_another_workspace_is_not_exported(acme: int, globex: int) -> None:
     people.news(globex)
 
     assert export_contacts(acme).splitlines() == [
-        '"email","name","from_name","locale","time_zone","ocd_ids","external_id"'
+        (
+            '"email","name","from_name","locale","time_zone","ocd_ids","external_id",'
+            '"postledger_state","postledger_lists"'
+        )
     ]
     with pytest.raises(ListUnknownError):
         export_contacts(acme, list_key="news")

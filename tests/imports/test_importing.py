@@ -7,9 +7,9 @@ import pytest
 from postledger.contacts import csv_columns
 from postledger.contacts.actions import contacts, erasing, subscriptions, suppression
 from postledger.contacts.csv_columns import Field
-from postledger.contacts.details import Details, Value
+from postledger.contacts.details import Changes, Details, Value
 from postledger.contacts.lists import ListUnknownError
-from postledger.contacts.models import Contact, Subscription
+from postledger.contacts.models import ConsentEvent, Contact, Subscription, Suppression
 from postledger.contacts.states import ContactState, SubscriptionState, SuppressionReason
 from postledger.imports import queries, running
 from postledger.imports.columns import map_columns
@@ -287,6 +287,30 @@ def test_who_was_erased_is_not_imported_again(acme: int, tmp_path: Path) -> None
     [problem] = queries.read_problems(acme, done.id)
     assert (problem.row, problem.column, problem.value) == (2, "email", "")
     assert "erased" in problem.problem
+
+
+def test_who_was_erased_is_not_imported_under_a_former_address(acme: int, tmp_path: Path) -> None:
+    contact_id = people.contact(acme, "R0@example.com")
+    people.contact(acme, "old@example.com")
+    for address in ("old2@example.com", "r2@example.com", R1):
+        moved = Changes(address=address)
+        contacts.update_contact(acme, contact_id=contact_id, changes=moved, actor="a", now=NOW)
+    people.contact(acme, "r2@example.com")  # by now somebody else's
+    erasing.erase(acme, address=R1, actor="bob", now=NOW)
+    path = files.write_file(
+        tmp_path, f"email\nr0@example.com\nold2@example.com\nr2@example.com\n{R1}\n"
+    )
+
+    done = files.import_file(acme, path)
+
+    assert (done.created, done.refused) == (0, 3)
+    remaining = Contact.objects.filter(deleted_at=None).values_list("address", "state")
+    assert set(remaining) == {
+        ("old@example.com", ContactState.ACTIVE),
+        ("r2@example.com", ContactState.ACTIVE),
+    }
+    assert not Suppression.objects.exclude(address=None).exists()
+    assert not ConsentEvent.objects.filter(contact=None).exists()
 
 
 def test_who_was_erased_and_came_back_themselves_is_updated(acme: int, tmp_path: Path) -> None:

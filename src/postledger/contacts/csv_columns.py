@@ -8,6 +8,9 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 ATTRIBUTE = "attributes."
+# Columns that an export adds for its reader, and an import leaves out: a file raises no consent.
+# With a prefix, as `state` is often a place.
+STATE, LISTS = "postledger_state", "postledger_lists"
 
 
 class Field(StrEnum):
@@ -89,8 +92,12 @@ def usual_target(column: str) -> str:
 
 
 def usual_targets(header: Iterable[str]) -> dict[str, str]:
-    """The same for all columns with a name: what one holds may depend on the others."""
-    targets = {column: usual_target(column) for column in header if column}
+    """The same for all columns with a name that an import reads: what one holds may depend on the
+    others.
+    """
+    targets = {
+        column: usual_target(column) for column in header if column not in {"", STATE, LISTS}
+    }
     folded = {_fold(column): column for column in targets}
     for (name, other), part in _PARTS.items():
         if {name, other} <= folded.keys() and part not in targets.values():

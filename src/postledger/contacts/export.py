@@ -7,8 +7,16 @@ from typing import LiteralString, TextIO
 
 from postledger.contacts import audience as audiences
 from postledger.contacts import sql
-from postledger.contacts.csv_columns import ATTRIBUTE, Field, csv_line, usual_target
+from postledger.contacts.csv_columns import (
+    ATTRIBUTE,
+    LISTS,
+    STATE,
+    Field,
+    csv_line,
+    usual_target,
+)
 from postledger.contacts.filters.expressions import EVERYBODY, Filter, OnList
+from postledger.contacts.states import STOPS_EVERYTHING
 from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import say
 
@@ -42,6 +50,20 @@ _CONTACTS: LiteralString = """
 SELECT contact.id, contact.address, contact.name, coalesce(contact.from_name, ''),
        coalesce(contact.locale, ''), coalesce(contact.time_zone, ''),
        array_to_string(contact.ocd_ids, ' '), coalesce(contact.external_id, ''),
+       CASE WHEN contact.state <> 'active' THEN contact.state
+            WHEN EXISTS (
+                SELECT FROM contacts_suppression AS s
+                WHERE s.workspace_id = contact.workspace_id AND s.list_id IS NULL
+                  AND s.address_hash = contacts_fingerprint(%(hash_key)s::bytea, contact.address)
+                  AND s.reason = ANY(%(stops)s::text[])
+            ) THEN 'suppressed'
+            WHEN contact.is_unconfirmed THEN 'unconfirmed'
+            ELSE 'active' END,
+       coalesce((
+           SELECT string_agg(list.key, ' ' ORDER BY list.key)
+           FROM contacts_subscription AS s JOIN contacts_list AS list ON list.id = s.list_id
+           WHERE s.contact_id = contact.id AND s.state = 'active' AND list.kind = 'list'
+       ), ''),
        contact.attributes::text
 FROM contacts_contact AS contact
 WHERE contact.workspace_id = %(workspace)s::bigint AND contact.deleted_at IS NULL
@@ -93,16 +115,17 @@ def csv_lines(
 
 def _lines(workspace_id: int, audience: Filter, keys: list[str], *, is_raw: bool) -> Iterator[str]:
     names = [ATTRIBUTE + key if _is_taken(key) else key for key in keys]
-    yield csv_line([*COLUMNS, *names], is_raw=is_raw)
-    for *cells, attributes in _rows(workspace_id, audience):
+    yield csv_line([*COLUMNS, *names, STATE, LISTS], is_raw=is_raw)
+    for *cells, state, lists, attributes in _rows(workspace_id, audience):
         values = json.loads(attributes)
-        yield csv_line([*cells, *(_text(values, key) for key in keys)], is_raw=is_raw)
+        texts = (_text(values, key) for key in keys)
+        yield csv_line([*cells, *texts, state, lists], is_raw=is_raw)
 
 
 def _rows(workspace_id: int, audience: Filter) -> Iterator[list[str]]:
-    after = 0
+    after, stops = 0, [reason.value for reason in STOPS_EVERYTHING]
     while True:
-        page = {"after": after, "limit": _AT_ONCE}
+        page = {"after": after, "limit": _AT_ONCE, "stops": stops}
         query = audiences.compile_query(_CONTACTS, workspace_id, audience, page)
         rows = sql.rows(query.sql, query.params)
         yield from (cells for _, *cells in rows)
@@ -113,7 +136,7 @@ def _rows(workspace_id: int, audience: Filter) -> Iterator[list[str]]:
 
 def _is_taken(key: str) -> bool:
     """Whether an import would not read a column of this name as an attribute."""
-    return usual_target(key) != ATTRIBUTE + key
+    return usual_target(key) != ATTRIBUTE + key or key in {STATE, LISTS}
 
 
 def _text(values: Mapping[str, object], key: str) -> str:

@@ -8,13 +8,13 @@ from itertools import chain, count
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
-from django.utils.text import slugify
 
 from postledger.accounts import constraints, trail
 from postledger.contacts.models import List
 from postledger.contacts.states import ListKind
 from postledger.contacts.unsubscribe_links import GENERAL
 from postledger.lib.errors import ConflictError, RefusedError
+from postledger.lib.keys import make_key
 from postledger.lib.sentences import say
 from postledger.lib.values import KEY_PATTERN
 
@@ -72,7 +72,7 @@ def create_list(  # noqa: PLR0913  each attribute by its name
 
 def find_free_key(workspace_id: int, name: str) -> str:
     """A key for a new list of this name, which no other list has."""
-    base = slugify(name).replace("_", "-")[:56].strip("-") or "list"
+    base = make_key(name, longest=56) or "list"
     keys = list_all(workspace_id).filter(key__startswith=base).values_list("key", flat=True)
     taken = {GENERAL, *keys}
     numbered = (f"{base}-{number}" for number in count(2))
@@ -100,10 +100,10 @@ def refuse_taken_name(workspace_id: int, name: str) -> None:
 def name_apart(chosen: Iterable[List]) -> list[tuple[str, str]]:
     """The key and the name of each; the key stands behind a name that two of them have."""
     chosen = list(chosen)
-    counter = Counter(one.name.casefold() for one in chosen)
+    numbers = Counter(row.name.casefold() for row in chosen)
     return [
-        (one.key, f"{one.name} ({one.key})" if counter[one.name.casefold()] > 1 else one.name)
-        for one in chosen
+        (row.key, f"{row.name} ({row.key})" if numbers[row.name.casefold()] > 1 else row.name)
+        for row in chosen
     ]
 
 
@@ -130,10 +130,10 @@ def update_list(
 
 def lock_list(workspace_id: int, key: str) -> List:
     """The row of a list that is not archived; the caller is in a transaction."""
-    found = _active(workspace_id, key).select_for_update(no_key=True).first()
-    if found is None:
+    locked = _active(workspace_id, key).select_for_update(no_key=True).first()
+    if locked is None:
         raise unknown_list_error(key)
-    return found
+    return locked
 
 
 def archive_list(workspace_id: int, *, key: str, actor: str) -> None:

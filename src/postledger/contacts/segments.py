@@ -1,9 +1,7 @@
 """Segments: filters under a name, which searches and campaigns take over."""
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
-from hashlib import sha256
 from typing import Any
 
 from django.db import transaction
@@ -13,11 +11,11 @@ from postledger.accounts import constraints, trail
 from postledger.contacts import audience
 from postledger.contacts.filters import parsing
 from postledger.contacts.models import Segment
+from postledger.lib.digests import digest_json
 from postledger.lib.errors import ConflictError, NotFoundError
 from postledger.lib.sentences import say
 
 MOST_SEGMENTS = 100  # of a workspace
-_DIGITS = 16
 
 
 class SegmentUnknownError(NotFoundError):
@@ -29,7 +27,19 @@ class SegmentExistsError(ConflictError):
 
 
 class SegmentChangedError(ConflictError):
+    """Has the filter that is stored now."""
+
     code = "segment_changed"
+
+    def __init__(self, segment: Segment) -> None:
+        super().__init__(
+            say(
+                "Somebody has changed the conditions of the segment “%(name)s” meanwhile. Look"
+                " at them, and save again to replace them.",
+                name=segment.name,
+            )
+        )
+        self.stored: Mapping[str, Any] = segment.filter
 
 
 class TooManySegmentsError(ConflictError):
@@ -84,13 +94,7 @@ def change_filter(  # noqa: PLR0913  names of arguments, each with a meaning of 
         if digest_filter(segment.filter) == digest_filter(stored):
             return
         if seen not in {"", digest_filter(segment.filter)}:
-            raise SegmentChangedError(
-                say(
-                    "Somebody has changed the conditions of the segment “%(name)s” meanwhile. Look"
-                    " at them, and save again to replace them.",
-                    name=segment.name,
-                )
-            )
+            raise SegmentChangedError(segment)
         segment.filter = dict(stored)
         segment.save(update_fields=["filter"])
         _note(workspace_id, "segment.changed", segment_id, actor=actor)
@@ -98,7 +102,7 @@ def change_filter(  # noqa: PLR0913  names of arguments, each with a meaning of 
 
 def digest_filter(stored: Mapping[str, Any]) -> str:
     """Tells a filter from others, whatever the order of its names."""
-    return sha256(json.dumps(stored, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+    return digest_json(dict(stored))
 
 
 def delete_segment(workspace_id: int, segment_id: int, *, actor: str) -> None:

@@ -96,8 +96,13 @@ def is_routed(address: str) -> bool:
     """Whether a relay may read another mailbox out of a canonical address: `%` and `!` once named
     the way of a mail, and a domain without a dot is the relay's own.
     """
-    local, _, domain = address.rpartition("@")
-    return "%" in local or "!" in local or "." not in domain
+    local = address.rpartition("@")[0]
+    return "%" in local or "!" in local or is_internal(address)
+
+
+def is_internal(address: str) -> bool:
+    """Whether only a server of the own network may know the domain of a canonical address."""
+    return "." not in address.rpartition("@")[2]
 
 
 _GMAIL = frozenset({"gmail.com", "googlemail.com"})

@@ -92,7 +92,6 @@ def test_people_are_suppressed_with_a_reason_that_their_history_keeps(olivia: Pe
     tom = people.contact(olivia.workspace_id, "tom@example.com")
     chosen = {"do": "suppress", "id": [tom]}
 
-    assert "This field is required" in decide(olivia, chosen, reason=" ")
     page = decide(olivia, chosen, reason="Their lawyer wrote")
     again = decide(olivia, chosen, reason="Their lawyer wrote")
 
@@ -101,6 +100,15 @@ def test_people_are_suppressed_with_a_reason_that_their_history_keeps(olivia: Pe
     assert kept.reason is SuppressionReason.BY_HAND
     assert "Their lawyer wrote" in olivia.read(f"contacts/{tom}/", part="consent")
     assert "Suppressed already: 1" in again
+
+
+def test_a_reason_may_be_left_out_as_for_one_person(olivia: Person) -> None:
+    tom = people.contact(olivia.workspace_id, "tom@example.com")
+
+    page = decide(olivia, {"do": "suppress", "id": [tom]}, reason=" ")
+
+    assert "Done for 1 person." in page
+    assert people.find_suppression(olivia.workspace_id, "tom@example.com").reason is not None
 
 
 @pytest.mark.race

@@ -131,8 +131,52 @@ def test_a_suppressed_address_says_so_and_is_added_only_if_that_is_meant(olivia:
     assert "suppressions/?q=mira%40example.com" in refused.content.decode()
     assert not Contact.objects.exists()
 
-    send(olivia, "contacts/new/", address=MIRA, accepts_suppression="on")
+    send(olivia, "contacts/new/", address=MIRA, accepts_address="on")
     assert Contact.objects.get().state == "bounced"
+
+
+def test_a_former_address_of_an_erased_person_is_said_to_be_erased(
+    olivia: Person, mira: int
+) -> None:
+    moved = Changes(address="mira@new.example")
+    contacts.update_contact(
+        olivia.workspace_id, contact_id=mira, changes=moved, actor="a", now=people.NOW
+    )
+    olivia.post(f"contacts/{mira}/erase/", typed="mira@new.example")
+
+    for address in (MIRA, "mira@new.example"):
+        refused = send(olivia, "contacts/new/", address=address)
+        assert "gets no campaign: Erased on request." in refused.content.decode()
+
+
+def test_an_address_whose_ending_is_missing_is_asked_about(olivia: Person, mira: int) -> None:
+    asked = send(olivia, "contacts/new/", address="xl0@exmaple")
+    moved = typed(Contact.objects.get(pk=mira), address="mira@exmaple")
+    asked_again = send(olivia, f"contacts/{mira}/edit/", **moved)
+
+    for answer in (asked, asked_again):
+        assert answer.status_code == 422
+        assert "has no ending such as .com" in answer.content.decode()
+    assert not Contact.objects.filter(address__endswith="@exmaple").exists()
+
+    send(olivia, "contacts/new/", address="xl0@exmaple", accepts_address="on")
+    assert Contact.objects.filter(address="xl0@exmaple").exists()
+
+
+def test_a_new_name_says_which_attributes_have_the_old_one(olivia: Person, mira: int) -> None:
+    contact = Contact.objects.get(pk=mira)
+    contact.attributes = {"first_name": "Anna", "last_name": "Lund"}
+    contact.save()
+    old = typed(contact, name="Eva Lund", key=["first_name", "last_name"], text=["Anna", "Lund"])
+
+    saved = send(olivia, f"contacts/{mira}/edit/", **old).content.decode()
+    contact.refresh_from_db()
+    new = typed(contact, name="Ida Lund", key=["first_name", "last_name"], text=["Ida", "Lund"])
+    again = send(olivia, f"contacts/{mira}/edit/", **new).content.decode()
+
+    assert "emails may greet with it: first_name (Anna)." in saved
+    assert Contact.objects.get(pk=mira).name == "Ida Lund"
+    assert "emails may greet with it" not in again
 
 
 def test_a_list_that_the_address_is_suppressed_for_stores_nothing(olivia: Person) -> None:

@@ -5,6 +5,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
 from pytest_django.fixtures import Settings
 
 from postledger.accounts.models import User
@@ -217,7 +218,9 @@ def test_somebody_is_suppressed_and_restored_with_a_reason(olivia: Person, mira:
     olivia.post(f"contacts/{mira}/suppress/", scope="", reason="Rang us up")
     assert "Rang us up" in olivia.read(f"contacts/{mira}/")
     assert people.find_suppression(olivia.workspace_id, MIRA).reason is SuppressionReason.BY_HAND
-    assert "Stopped: all email</p><p>Suppressed by hand" in olivia.read(f"contacts/{mira}/")
+    page = olivia.read(f"contacts/{mira}/")
+    assert "Stopped: all email</p><p>Suppressed by hand" in page
+    assert "Yes: single emails" not in page
     assert ">Suppressed<" in olivia.read("contacts/")
     page = olivia.read(f"contacts/{mira}/")
     assert "<p>Active ·" not in page
@@ -238,9 +241,21 @@ def test_a_list_alone_is_suppressed_and_restored(olivia: Person, mira: int) -> N
     assert "Wants receipts alone" in olivia.read(f"contacts/{mira}/")
     assert people.subscription(mira) is SubscriptionState.SUPPRESSED
     assert people.find_suppression(olivia.workspace_id, MIRA).reason is None
+    page = olivia.read(f"contacts/{mira}/")
+    assert "Yes: single emails" in page
+    assert "Stopped: News</p>" in page
 
     olivia.post(f"contacts/{mira}/restore/", scope="by_hand news", reason="Asked for it")
     assert people.subscription(mira) is SubscriptionState.ACTIVE
+
+
+def test_a_state_without_a_suppression_is_not_said_to_be_mailed(olivia: Person, mira: int) -> None:
+    Contact.objects.filter(pk=mira).update(state="unsubscribed")
+
+    page = olivia.read(f"contacts/{mira}/")
+
+    assert "No campaigns and no notifications: Unsubscribed." in page
+    assert "Yes: single emails" not in page
 
 
 def test_restoring_says_what_remains(olivia: Person, mira: int) -> None:
@@ -277,7 +292,9 @@ def test_exports_are_those_of_the_api(olivia: Person, mira: int) -> None:
 
     assert json.loads(person.content)["contacts"][0]["name"] == "Mira Novak"
     assert MIRA not in person.headers["Content-Disposition"]
-    assert MIRA in b"".join(listed.streaming_content).decode()
+    listed_file = b"".join(listed.streaming_content).decode()
+    assert listed_file.startswith('\ufeff"email",'), "Excel reads no UTF-8 without a mark"
+    assert MIRA in listed_file
     assert MIRA not in b"".join(nobody.streaming_content).decode()
 
 
@@ -322,6 +339,22 @@ def test_who_may_only_read_is_offered_nothing_that_changes_people(
     assert "Mira Novak" in page
     for word in ("suppress/", "erase/", "export"):
         assert word not in page
+
+
+def test_the_story_says_when_a_result_came_that_took_a_while(
+    alice: Caller, olivia: Person, mira: int
+) -> None:
+    alice.send(to=MIRA, subject="Your order")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE deliveries_delivery SET state = 'accepted',"
+            " planned_at = '2026-11-10 04:32Z', settled_at = '2026-11-10 04:37Z'"
+        )
+
+    page = olivia.read(f"contacts/{mira}/", part="single")
+
+    assert "Single email · result <time" in page
+    assert "04:37 UTC</time></p>" in page
 
 
 def test_a_former_address_still_finds_its_mail(alice: Caller, olivia: Person, mira: int) -> None:

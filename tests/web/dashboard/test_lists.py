@@ -46,6 +46,20 @@ def test_a_list_is_created_renamed_archived_and_used_again(olivia: Person) -> No
     assert List.objects.get().archived_at is None
 
 
+def test_a_list_says_how_many_on_it_may_be_mailed_now(olivia: Person) -> None:
+    people.news(olivia.workspace_id)
+    for address in ("one@example.com", "two@example.com", "three@example.com"):
+        people.member(olivia.workspace_id, address)
+    olivia.post("suppressions/new/", address="one@example.com")
+
+    page = olivia.read("lists/news/")
+
+    query = "list=news&amp;on=active&amp;state=active"
+    assert f'<a class="num" href="{olivia.url("contacts/")}?{query}">2</a>' in page
+    found = olivia.read("contacts/", list="news", on="active", state="active")
+    assert ["one@" in found, "two@" in found, "three@" in found] == [False, True, True]
+
+
 def test_archiving_a_list_names_the_drafts_that_go_to_it_first(olivia: Person) -> None:
     people.news(olivia.workspace_id)
     olivia.post("campaigns/new/", name="June letter")
@@ -73,15 +87,29 @@ def test_a_key_that_cannot_be_says_why_and_keeps_what_was_typed(
 
 
 def test_a_list_without_a_key_takes_a_free_one_from_its_name_if_it_can(olivia: Person) -> None:
-    names = ["Product News", "product news", "my_list", "General", "x" * 100]
+    names = ["Product News", "Product-News", "my_list", "General", "x" * 100, "Grüße aus Łódź"]
     answers = [olivia.post("lists/new/", name=name) for name in names]
     nameless = olivia.post("lists/new/", name="Новости")
 
-    keys = ["product-news", "product-news-2", "my-list", "general-2", "x" * 56]
+    keys = ["product-news", "product-news-2", "my-list", "general-2", "x" * 56, "grusse-aus-lodz"]
     urls = [olivia.url(f"lists/{key}/") for key in keys]
     assert [answer.headers.get("Location") for answer in answers] == urls
     assert "Write a key" in nameless.content.decode()
     assert "Новости" in nameless.content.decode()
+
+
+def test_a_new_list_cannot_have_the_name_of_another_one(olivia: Person) -> None:
+    olivia.post("lists/new/", name="Readers")
+    olivia.post("lists/new/", name="Old ones")
+    olivia.post("lists/old-ones/archive/")
+
+    same = olivia.post("lists/new/", name="readers", key="readers-two")
+    archived = olivia.post("lists/new/", name="OLD ONES")
+
+    assert (same.status_code, archived.status_code) == (422, 422)
+    assert "There is a list &#x27;Readers&#x27; already" in same.content.decode()
+    assert "There is an archived list" in archived.content.decode()
+    assert List.objects.count() == 2
 
 
 def test_a_public_list_shows_where_people_subscribe_whatever_the_workspace_is_called(

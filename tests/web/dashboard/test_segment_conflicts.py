@@ -42,7 +42,11 @@ def test_conditions_that_somebody_else_changed_since_are_replaced_only_by_a_seco
 
     assert all("Somebody has changed the conditions of the segment" in page for page in refused)
     assert Segment.objects.get().filter == {"all": [{"field": "attributes.plan", "is": "free"}]}
+    assert all("They are now: plan is free." in page for page in refused)
     assert 'value="gold"' in refused[0], "what was typed stays"
+    bob.post("segments/new/", replaced=number, value="basic", **fields)
+    assert "They are now: plan is basic." in save(refused[0]), "nobody saw that one"
+    bob.post("segments/new/", replaced=number, value="free", **fields)
     assert "Saved." in save(refused[0])
     assert Segment.objects.get().filter == {"all": [{"field": "attributes.plan", "is": "gold"}]}
 

@@ -12,7 +12,6 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models.functions import Now
-from django.utils.text import slugify
 
 from postledger.accounts import constraints, trail, working_hours
 from postledger.accounts import queries as accounts
@@ -25,6 +24,7 @@ from postledger.campaigns.runs.run_lookup import CampaignUnknownError
 from postledger.deliveries import queries
 from postledger.lib.errors import ConflictError, RefusedError
 from postledger.lib.ids import LAST_ID
+from postledger.lib.keys import make_key
 from postledger.lib.sentences import say
 from postledger.mailing import content_source, send_times
 from postledger.mailing.content_source import ContentSource
@@ -345,7 +345,7 @@ def _choose_tag(workspace_id: int, name: str) -> str:
 
 def _begin_tag(name: str) -> str:
     """Names without a Latin letter all begin alike."""
-    return slugify(name)[:_LONGEST_START].strip("-_").replace("_", "-") or "campaign"
+    return make_key(name, longest=_LONGEST_START) or "campaign"
 
 
 def copy_campaign(

@@ -11,11 +11,11 @@ from postledger.campaigns.runs.progress import Progress
 from postledger.campaigns.runs.report import Failure
 from postledger.campaigns.runs.retry_outlook import RetryOutlook
 from postledger.campaigns.runs.run_lookup import find_run
-from postledger.contacts import leavers
+from postledger.contacts import link_unsubscribes
 from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.figures import pace
-from postledger.deliveries.figures.leavers import count_left_after
 from postledger.deliveries.figures.pace import PaceSeries
+from postledger.deliveries.figures.unsubscribes_after import count_left_after
 from postledger.deliveries.states import State
 
 LEAVERS_COUNT_FOR = timedelta(days=30)
@@ -66,7 +66,7 @@ def read_live_run(
 def _count_unsubscribed(run: Run) -> int | None:
     """A link does not name a run: who leaves is counted for the last campaign that mailed them."""
     begins = progress.find_start(run) or run.launched_at
-    left = leavers.list_leavers(
+    left = link_unsubscribes.list_leavers(
         run.workspace_id,
         list_key=run.list_key,
         since=run.launched_at,

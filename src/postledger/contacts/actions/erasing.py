@@ -1,9 +1,9 @@
-"""Erases a person from the contacts: a keyed hash keeps the address suppressed.
+"""Erases a person from the contacts: keyed hashes keep the person's addresses suppressed.
 
 Mail to the person and the rows of Supabase are erased by privacy/erasure.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -70,22 +70,21 @@ BLANK: Mapping[str, Any] = MappingProxyType(
 def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> ErasedContacts:
     """Erases every contact of an address, deleted ones too; idempotent.
 
-    The address stays suppressed under its keyed hash, so that no later import revives it.
+    The address stays suppressed under its keyed hash, so that no later import revives it, and so
+    do those that the contacts had before, unless somebody else has them now.
     """
     canonical = addresses.canonical(address)
-    params: dict[str, int | str] = {"workspace": workspace_id, "address": canonical}
     with transaction.atomic():
         sql.take_consent_lock(workspace_id)
-        suppression.suppress(
-            workspace_id, address=canonical, reason=SuppressionReason.UNSUBSCRIBED, actor=actor
-        )
         contact_ids = queries.list_contact_ids(workspace_id, address=canonical)
+        former = _list_former(workspace_id, contact_ids)
+        suppressed = (canonical, *former)
+        for each in suppressed:
+            suppression.suppress(
+                workspace_id, address=each, reason=SuppressionReason.UNSUBSCRIBED, actor=actor
+            )
         consents = sum(_erase_contact(workspace_id, contact_id, now) for contact_id in contact_ids)
-        # Also those from before there was a contact, and from after it was deleted.
-        [(without_contact,)] = sql.rows(_DELETE_CONSENTS_OF_ADDRESS, params)
-        consents += without_contact
-        sql.execute(_BLANK_SUPPRESSED_ADDRESS, params)
-        sql.execute(_ERASE_FORMER, params)
+        consents += sum(_forget_address(workspace_id, each) for each in suppressed)
         trail.note(
             workspace_id,
             actor=actor,
@@ -94,6 +93,26 @@ def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Eras
             data={"consents": consents},
         )
     return ErasedContacts(contacts=len(contact_ids), consents=consents)
+
+
+def _list_former(workspace_id: int, contact_ids: Sequence[int]) -> list[str]:
+    """The addresses that only these contacts had, and nobody has now."""
+    contacts = Contact.objects.filter(pk__in=contact_ids).exclude(former_addresses=None)
+    lists = contacts.values_list("former_addresses", flat=True)
+    former = {address for each in lists for address in each or ()}
+    return sorted(former - queries.find_contacts(workspace_id, sorted(former)).keys())
+
+
+def _forget_address(workspace_id: int, address: str) -> int:
+    """Leaves no more of a suppressed address than its hash; returns the consents it deleted.
+
+    Those are from before there was a contact, and from after it was deleted.
+    """
+    params = {"workspace": workspace_id, "address": address}
+    [(consents,)] = sql.rows(_DELETE_CONSENTS_OF_ADDRESS, params)
+    sql.execute(_BLANK_SUPPRESSED_ADDRESS, params)
+    sql.execute(_ERASE_FORMER, params)
+    return int(consents)
 
 
 def check_address(workspace_id: int, *, contact_id: int, address: str) -> None:

@@ -4,8 +4,6 @@ Such a form carries a digest of each value that it showed. What was not touched 
 was touched is refused once, if somebody else changed it in between.
 """
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,12 +16,12 @@ from django.utils.translation import gettext as _
 
 from postledger.accounts import trail
 from postledger.accounts.trail import Action
+from postledger.lib.digests import digest_json
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components import actor_names
 from postledger.web.dashboard.forms import PageForm
 
 _SHOWN = "shown"  # the hidden field
-_DIGITS = 16
 
 type Group = tuple[str, ...]
 
@@ -129,8 +127,7 @@ class SharedForm(PageForm):
         return {_name(group): self._digest(group, values) for group in self._list_groups()}
 
     def _digest(self, group: Group, values: Mapping[str, Any]) -> str:
-        texts = [_write(self.fields[name], values.get(name)) for name in group]
-        return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:_DIGITS]
+        return digest_json([_write(self.fields[name], values.get(name)) for name in group])
 
     def _read_shown(self) -> dict[str, str]:
         pairs = (part.partition(":") for part in str(self.data.get(_SHOWN, "")).split())

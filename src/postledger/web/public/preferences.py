@@ -10,7 +10,7 @@ from django.http import HttpResponse, QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from postledger.contacts import leavers
+from postledger.contacts import link_unsubscribes
 from postledger.contacts.actions import restoration, subscriptions, suppression
 from postledger.contacts.consent import Origin
 from postledger.contacts.states import SubscriptionState
@@ -47,7 +47,7 @@ def preferences_page(visit: Visit) -> HttpResponse:
     visit.limit(settings.PUBLIC_RATE if visit.is_post else settings.ONE_CLICK_RATE)
     now = datetime.now(UTC)
     if visit.is_post:
-        origin = Origin(leavers.PREFERENCES_PAGE, "recipient", ip=visit.ip)
+        origin = Origin(link_unsubscribes.PREFERENCES_PAGE, "recipient", ip=visit.ip)
         _save(_Change(recipient, origin, now), visit.form())
     return _render(visit, recipient, now=now)
 

@@ -11,7 +11,7 @@ from django.http import HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_noop
 
-from postledger.contacts import leavers
+from postledger.contacts import link_unsubscribes
 from postledger.contacts.actions import restoration, suppression
 from postledger.contacts.consent import Origin
 from postledger.contacts.lists import is_key
@@ -65,7 +65,7 @@ def unsubscribe_page(visit: Visit) -> HttpResponse:
     is_one_click = visit.is_post and visit.form().get("List-Unsubscribe") == "One-Click"
     is_applied = visit.is_post or _applies_on_get(visit)
     if is_applied:
-        source = leavers.ONE_CLICK if is_one_click else leavers.UNSUBSCRIBE_PAGE
+        source = link_unsubscribes.ONE_CLICK if is_one_click else link_unsubscribes.UNSUBSCRIBE_PAGE
         origin = Origin(source, "recipient", ip=visit.ip)
         now = datetime.now(UTC)
         suppression.unsubscribe(
@@ -82,7 +82,7 @@ def undo_page(visit: Visit) -> HttpResponse:
     visit.limit(settings.PUBLIC_RATE)
     if not visit.is_post:
         return _render(visit, recipient, _find_scene(recipient))
-    origin = Origin(leavers.UNSUBSCRIBE_PAGE, "recipient", ip=visit.ip)
+    origin = Origin(link_unsubscribes.UNSUBSCRIBE_PAGE, "recipient", ip=visit.ip)
     restoration.undo(
         recipient.workspace_id, request=recipient.request, origin=origin, now=datetime.now(UTC)
     )

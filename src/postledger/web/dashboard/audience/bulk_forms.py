@@ -1,6 +1,5 @@
 """What a person says for many contacts at once: add to a list, remove from one, or suppress."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -17,12 +16,12 @@ from postledger.contacts.actions import bulk
 from postledger.contacts.actions.bulk import BulkResult
 from postledger.contacts.consent import Origin
 from postledger.contacts.states import ListKind
+from postledger.lib.digests import digest_json
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience.import_figures import KEPT_BACK
 from postledger.web.dashboard.forms import PageForm, ReasonField
 
-_DIGITS = 16
 _PAGE = "contacts page"  # the source of what ends a consent there
 
 
@@ -107,7 +106,7 @@ class RemoveForm(BulkForm):
 
 
 class SuppressForm(BulkForm):
-    reason = ReasonField()
+    reason = ReasonField(required=False)
 
     @override
     def carry_out(self, visitor: Visitor, contact_ids: Sequence[int], now: datetime) -> BulkResult:
@@ -128,8 +127,7 @@ FORMS: Mapping[Deed, type[BulkForm]] = {
 
 def _digest(contact_ids: Sequence[int]) -> str:
     """Other people have another one, also if they are as many."""
-    text = " ".join(map(str, sorted(contact_ids)))
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+    return digest_json(sorted(contact_ids))
 
 
 def describe_deed(deed: Deed, number: int) -> tuple[str, list[str], str]:
@@ -158,8 +156,10 @@ def describe_deed(deed: Deed, number: int) -> tuple[str, list[str], str]:
         case Deed.SUPPRESS:
             heading = ngettext("Suppress %(number)s person?", "Suppress %(number)s people?", number)
             sentences = [
-                _("From then on nothing is sent to this address, not even what waits already."),
-                _("“All email” includes receipts and password resets."),
+                _(
+                    "They get no email any more, not even what waits already, and no receipts and"
+                    " password resets either."
+                )
             ]
             return heading % shown, sentences, _("Suppress")
 

@@ -60,9 +60,7 @@ class ContactForm(PageForm):
     )
     was_on = forms.CharField(required=False, widget=forms.HiddenInput)
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
-    accepts_suppression = forms.BooleanField(
-        label=gettext_lazy("Save it all the same; the address stays suppressed"), required=False
-    )
+    accepts_address = forms.BooleanField(label=gettext_lazy("Save it all the same"), required=False)
 
     def __init__(
         self, workspace: Workspace, contact: Contact | None, given: QueryDict | None = None

@@ -15,8 +15,9 @@ from postledger.contacts.actions.desired_state import DesiredState
 from postledger.contacts.actions.subscriptions import SubscriptionSuppressedError
 from postledger.contacts.consent import Origin
 from postledger.contacts.details import Changes, Details, Value
-from postledger.contacts.models import Contact
+from postledger.contacts.models import Contact, Suppression
 from postledger.contacts.states import SubscriptionState
+from postledger.providers import addresses
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import words
 from postledger.web.dashboard.audience.contact_form import ContactForm, write_version
@@ -150,23 +151,34 @@ def _unsubscribe(visitor: Visitor, keys: Iterable[str], contact: Contact, now: d
 
 
 def _check_address(visitor: Visitor, form: ContactForm, contact: Contact | None) -> None:
-    """Before anything is stored: a new address that another has, or that is suppressed."""
+    """Before anything is stored: a new address that another has, that is suppressed or mistyped."""
     address: str = form.cleaned_data["address"]
     if contact is not None and address.lower() == contact.address.lower():
         return
     if queries.find_contacts(visitor.workspace.pk, [address]):
         raise ObstacleError(_describe_existing(visitor, form))
-    reason = suppressions.find_status(visitor.workspace.pk, address=address).reason
-    if reason is None or form.cleaned_data["accepts_suppression"]:
+    if form.cleaned_data["accepts_address"]:
         return
-    text = _("This address is suppressed, and gets no campaign: %(reason)s.")
-    obstacle = Obstacle(
-        text % {"reason": words.REASONS[reason]},
-        _find_suppressions(visitor, form),
-        _("See the suppression"),
-        can_be_accepted=True,
-    )
-    raise ObstacleError(obstacle)
+    doubts, url, action = [], "", ""
+    if addresses.is_internal(address):
+        doubts.append(
+            _(
+                "The domain of this address has no ending such as .com: look whether a part is"
+                " missing. Only a mail server of your own network takes email to it."
+            )
+        )
+    stop = _find_stop(visitor, address)
+    if stop is not None:
+        text = _("This address is suppressed, and gets no campaign: %(reason)s.")
+        doubts.append(text % {"reason": words.name_reason(stop)})
+        url, action = _find_suppressions(visitor, form), _("See the suppression")
+    if doubts:
+        raise ObstacleError(Obstacle(" ".join(doubts), url, action, can_be_accepted=True))
+
+
+def _find_stop(visitor: Visitor, address: str) -> Suppression | None:
+    kept = suppressions.list_of_address(visitor.workspace.pk, address=address)
+    return next((suppression for suppression in kept if suppression.list is None), None)
 
 
 def _describe_existing(visitor: Visitor, form: ContactForm) -> Obstacle:

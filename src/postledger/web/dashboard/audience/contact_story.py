@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from django.urls import reverse
@@ -27,6 +27,7 @@ from postledger.web.dashboard.components.badges import Badge
 from postledger.web.dashboard.runs.words import describe_exclusion
 
 ON_A_PAGE = 50
+_ONE_MINUTE = timedelta(minutes=1)  # which the moments of a story are told in
 _MOST_CHANGES = 1_000  # of consent, which are read at once
 
 
@@ -60,6 +61,7 @@ class Entry:
     badge: Badge | None = None
     note: str = ""
     tone: str = ""
+    result_at: datetime | None = None  # of an email, where it came later than the entry's moment
     starts_day: bool = False
 
 
@@ -125,7 +127,15 @@ def _tell_mail(workspace_id: int, message: Message) -> Entry:
         badge=badges.badge_of(message.state),
         note=" · ".join(filter(None, (kind, message.code))),
         tone=_find_tone(message.state),
+        result_at=_find_result(message),
     )
+
+
+def _find_result(message: Message) -> datetime | None:
+    """Pages are cut by the moment of planning, so the result may stand beside another one."""
+    settled_at = message.settled_at
+    is_later = settled_at and settled_at - message.planned_at >= _ONE_MINUTE
+    return settled_at if is_later else None
 
 
 def _find_tone(state: State) -> str:

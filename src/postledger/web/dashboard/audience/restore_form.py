@@ -18,7 +18,7 @@ from postledger.web.dashboard.forms import PageForm, ReasonField
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Restorable:
     """All email or a list that somebody does not get; without a reason, by their state alone."""
 
     list_key: str
@@ -31,14 +31,14 @@ class Ended:
         return f"{self.reason or 'state'} {self.list_key}"
 
 
-def describe_ended(kept: Suppression) -> Ended:
+def make_restorable(kept: Suppression) -> Restorable:
     list_key = kept.list.key if kept.list else GENERAL
-    return Ended(list_key, SuppressionReason(kept.reason), words.describe_suppression(kept))
+    return Restorable(list_key, SuppressionReason(kept.reason), words.describe_suppression(kept))
 
 
-def describe_state() -> Ended:
+def describe_state() -> Restorable:
     """What a contact's state ends without a suppression, as it came with an old table."""
-    return Ended(GENERAL, None, words.name_scope(None))
+    return Restorable(GENERAL, None, words.name_scope(None))
 
 
 class RestoreForm(PageForm):
@@ -55,15 +55,17 @@ class RestoreForm(PageForm):
     )
     reason = ReasonField()
 
-    def __init__(self, ended: Sequence[Ended], posted: Any = None) -> None:
+    def __init__(self, restorables: Sequence[Restorable], posted: Any = None) -> None:
         super().__init__(posted)
-        self.ended: Mapping[str, Ended] = {one.value: one for one in ended}
-        choices = [(one.value, one.name) for one in ended]
+        self.restorables: Mapping[str, Restorable] = {
+            restorable.value: restorable for restorable in restorables
+        }
+        choices = [(restorable.value, restorable.name) for restorable in restorables]
         self.fields["scope"].choices = choices  # type: ignore[attr-defined]  # of a ChoiceField
 
-    def carry_out(self, visitor: Visitor, address: str, now: datetime) -> Ended:
+    def carry_out(self, visitor: Visitor, address: str, now: datetime) -> Restorable:
         """Lifts what was chosen; refuses if it has changed since the choices were read."""
-        chosen = self.ended[self.cleaned_data["scope"]]
+        chosen = self.restorables[self.cleaned_data["scope"]]
         restoration.restore(
             visitor.workspace.pk,
             address=address,

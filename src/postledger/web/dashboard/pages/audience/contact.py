@@ -12,7 +12,12 @@ from django.views.decorators.http import require_safe
 from postledger.accounts.people.roles import Permission
 from postledger.contacts import queries, suppressions
 from postledger.contacts.models import Contact, Suppression
-from postledger.contacts.states import STOPS_EVERYTHING, SubscriptionState, SuppressionReason
+from postledger.contacts.states import (
+    STOPS_EVERYTHING,
+    ContactState,
+    SubscriptionState,
+    SuppressionReason,
+)
 from postledger.privacy import export as person_export
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import attribute_rows, contact_story, words
@@ -40,12 +45,13 @@ def show(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRespons
         "newest_url": _find_url(part) if "until" in request.GET else "",
         "tabs": _list_tabs(part),
         "subscriptions": _list_subscriptions(workspace_id, contact, kept),
+        "may_be_mailed": contact.state == ContactState.ACTIVE and _find_reason(kept) is None,
         "is_suppressed": _find_reason(kept) in STOPS_EVERYTHING,
         "suppressions": [
             {
                 "kept": one,
                 "scope": words.name_suppressed(one),
-                "reason": words.REASONS[SuppressionReason(one.reason)],
+                "reason": words.name_reason(one),
             }
             for one in kept
         ],

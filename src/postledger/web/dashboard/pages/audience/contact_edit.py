@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from postledger.contacts import queries
+from postledger.contacts.csv_columns import PARTS_OF_NAME
 from postledger.contacts.models import Contact
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import contact_saving
@@ -52,6 +53,7 @@ def change(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRespo
             obstacle = error.obstacle
         else:
             _tell(request, _("Saved."), pending)
+            _warn_of_names(request, contact, form)
             return redirect("contact", visitor.workspace.pk, contact_id)
     return _show(request, visitor, form, contact, obstacle)
 
@@ -63,6 +65,20 @@ def _tell(request: HttpRequest, done: str, pending: Sequence[str]) -> None:
             "They had left before, and confirm first: %(lists)s. Or restore them, if they ask."
         )
         messages.warning(request, text % {"lists": ", ".join(pending)})
+
+
+def _warn_of_names(request: HttpRequest, contact: Contact, form: ContactForm) -> None:
+    """Emails greet with the parts of a name, which do not follow when the name is changed."""
+    name: str = form.cleaned_data["name"]
+    attributes = {**contact.attributes, **form.attribute_changes}
+    outdated = [
+        f"{key} ({value})"
+        for key in PARTS_OF_NAME
+        if (value := attributes.get(key)) and str(value).casefold() not in name.casefold()
+    ]
+    if outdated and name != contact.name.strip():
+        text = _("These still have another name, and emails may greet with it: %(attributes)s.")
+        messages.warning(request, text % {"attributes": ", ".join(outdated)})
 
 
 def _show(

@@ -26,7 +26,7 @@ from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import restore_form, words
 from postledger.web.dashboard.audience.questions import Question, ask
-from postledger.web.dashboard.audience.restore_form import Ended, RestoreForm
+from postledger.web.dashboard.audience.restore_form import Restorable, RestoreForm
 from postledger.web.dashboard.forms import PageForm, ReasonField
 from postledger.web.shared.sentences import translate
 
@@ -88,7 +88,7 @@ def suppress(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRes
     question = Question(
         heading=_("Suppress %(address)s?") % {"address": contact.address},
         sentences=[
-            _("From then on nothing is sent to this address, not even what waits already."),
+            _("They get no more of what you choose below, not even what waits already."),
             _("“All email” includes receipts and password resets."),
         ],
         go=_("Suppress"),
@@ -102,17 +102,20 @@ def suppress(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRes
 @_asks
 def restore(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpResponse:
     contact = _find(visitor, contact_id)
-    ended = _list_ended(visitor, contact)
-    if not ended:
+    restorables = _list_restorable(visitor, contact)
+    if not restorables:
         return _leave(request, visitor, contact, _("Nothing keeps email from them."))
-    form = RestoreForm(ended, request.POST or None)
+    form = RestoreForm(restorables, request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
             lifted = form.carry_out(visitor, contact.address, datetime.now(UTC))
         except SuppressionChangedError as error:  # in this very moment
             messages.error(request, translate(error))
             return redirect(request.path)
-        remaining = {one.list_key: one.name for one in _list_ended(visitor, contact)}
+        remaining = {
+            restorable.list_key: restorable.name
+            for restorable in _list_restorable(visitor, contact)
+        }
         left = remaining.get(lifted.list_key)
         done = _("Restored.") if left is None else _("Restored; this remains: %(left)s.")
         return _leave(request, visitor, contact, done % {"left": left} if left else done)
@@ -162,7 +165,10 @@ def erase(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRespon
                 "Their details, consents and the text of every email to them are deleted."
                 " The books keep their numbers, without the person."
             ),
-            _("The address stays suppressed, as a hash, so that no import brings it back."),
+            _(
+                "The address, and those they had before, stay suppressed as hashes, so that no"
+                " import brings them back."
+            ),
             _("Nobody can undo this. Export their data first if they asked for it."),
         ],
         go=_("Erase for good"),
@@ -186,14 +192,16 @@ def _find(visitor: Visitor, contact_id: int) -> Contact:
     return queries.get_contact(visitor.workspace.pk, contact_id=contact_id)
 
 
-def _list_ended(visitor: Visitor, contact: Contact) -> list[Ended]:
+def _list_restorable(visitor: Visitor, contact: Contact) -> list[Restorable]:
     """The lists, or all email, that something keeps from the contact."""
     kept = suppressions.list_of_address(visitor.workspace.pk, address=contact.address)
-    ended = [restore_form.describe_ended(one) for one in kept]
+    restorables = [restore_form.make_restorable(row) for row in kept]
     contact.refresh_from_db(fields=["state"])
-    if contact.state != ContactState.ACTIVE and all(one.list_key != GENERAL for one in ended):
-        ended.append(restore_form.describe_state())
-    return ended
+    if contact.state != ContactState.ACTIVE and GENERAL not in {
+        restorable.list_key for restorable in restorables
+    }:
+        restorables.append(restore_form.describe_state())
+    return restorables
 
 
 def _find_url(visitor: Visitor, contact: Contact) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any
 
 from django.db.models import Q
@@ -94,7 +95,8 @@ def export_csv(request: HttpRequest, visitor: Visitor) -> HttpResponseBase:
     except RefusedError:  # the list says what is wrong with the search
         url = reverse("contacts", args=[visitor.workspace.pk])
         return redirect(f"{url}{_page_url(request)}")
-    return csv_response(lines, file_name="contacts.csv")
+    # Without the mark Excel takes the file for one of another encoding.
+    return csv_response(chain(["\ufeff"], lines), file_name="contacts.csv")
 
 
 def _describe_people(workspace_id: int) -> Mapping[str, Any]:

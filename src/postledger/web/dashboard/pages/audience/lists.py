@@ -1,7 +1,7 @@
 """Lists: how many are on them and how they grow; create, rename, archive and restore them."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
@@ -14,7 +14,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_POST, require_safe
@@ -23,13 +22,15 @@ from postledger.accounts import constraints
 from postledger.accounts.people.roles import Permission
 from postledger.accounts.trail import Action
 from postledger.campaigns import listing
-from postledger.contacts import counts, growth, lists
+from postledger.contacts import audience, counts, growth, lists
 from postledger.contacts.audience import FilterTooCostlyError
 from postledger.contacts.counts import ContactCount
+from postledger.contacts.filters.expressions import All, OnList, Standing, Stands
 from postledger.contacts.growth import DayOfList
 from postledger.contacts.models import List
 from postledger.contacts.states import ListKind, SubscriptionState
 from postledger.lib.errors import RefusedError
+from postledger.lib.keys import make_key
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import words
 from postledger.web.dashboard.components import charts
@@ -40,6 +41,8 @@ from postledger.web.dashboard.shared_form import SharedForm
 from postledger.web.shared.sentences import translate
 
 _DAYS = 90
+# A number that takes longer to count is estimated.
+_PATIENCE = timedelta(seconds=2)
 
 
 class ListFields(PageForm):
@@ -75,7 +78,7 @@ class NewListForm(ListFields):
 
     def clean_key(self) -> str:
         key: str = self.cleaned_data["key"]
-        if not key and not slugify(self.cleaned_data.get("name", "")):
+        if not key and not make_key(self.cleaned_data.get("name", ""), longest=1):
             raise ValidationError(_("Write a key: it has letters from a to z, and digits."))
         return key
 
@@ -88,7 +91,7 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
 @require_POST
 def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     form = NewListForm(request.POST)
-    if form.is_valid():
+    if form.is_valid() and _accept_name(form, visitor):
         given = form.cleaned_data
         key = given["key"] or lists.find_free_key(visitor.workspace.pk, given["name"])
         try:
@@ -100,6 +103,14 @@ def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         else:
             return redirect("list", visitor.workspace.pk, key)
     return _show_all(request, visitor, form)
+
+
+def _accept_name(form: NewListForm, visitor: Visitor) -> bool:
+    try:
+        lists.refuse_taken_name(visitor.workspace.pk, form.cleaned_data["name"])
+    except RefusedError as error:
+        form.add_error("name", translate(error))
+    return form.is_valid()
 
 
 @require_safe
@@ -117,8 +128,8 @@ def change(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
     return _show_list(request, visitor, shown, form)
 
 
-def _list_stored(one: List) -> Mapping[str, object]:
-    return {"name": one.name, "is_public": one.is_public}
+def _list_stored(stored: List) -> Mapping[str, object]:
+    return {"name": stored.name, "is_public": stored.is_public}
 
 
 def _store(form: ListForm, visitor: Visitor, key: str) -> bool:
@@ -185,11 +196,11 @@ def _show_all(request: HttpRequest, visitor: Visitor, form: NewListForm) -> Http
         "form": form,
         "rows": [
             {
-                "list": one,
-                "active": _count(visitor, one, SubscriptionState.ACTIVE),
-                "pending": _count(visitor, one, SubscriptionState.PENDING),
+                "list": counted,
+                "active": _count(visitor, counted, SubscriptionState.ACTIVE),
+                "pending": _count(visitor, counted, SubscriptionState.PENDING),
             }
-            for one in own
+            for counted in own
         ],
     }
     status = 422 if form.errors else 200
@@ -210,6 +221,7 @@ def _show_list(request: HttpRequest, visitor: Visitor, shown: List, form: ListFo
             }
             for state in SubscriptionState
         ],
+        "mailable": _count_mailable(visitor, shown),
         "days": days[::-1],
         "joined": sum(day.joined for day in days),
         "left": sum(day.left for day in days),
@@ -231,11 +243,20 @@ def _find_form_url(shown: List) -> str:
     return f"{settings.PUBLIC_URL.rstrip('/')}{path}"
 
 
-def _count(visitor: Visitor, one: List, state: SubscriptionState) -> Mapping[str, Any]:
+def _count(visitor: Visitor, counted: List, state: SubscriptionState) -> Mapping[str, Any]:
     """A number with the contacts behind it."""
-    number: ContactCount = counts.count_list(visitor.workspace.pk, key=one.key, state=state)
+    number: ContactCount = counts.count_list(visitor.workspace.pk, key=counted.key, state=state)
     url = reverse("contacts", args=[visitor.workspace.pk])
-    return {"of": number, "url": f"{url}?{urlencode({'list': one.key, 'on': state.value})}"}
+    return {"of": number, "url": f"{url}?{urlencode({'list': counted.key, 'on': state.value})}"}
+
+
+def _count_mailable(visitor: Visitor, shown: List) -> Mapping[str, Any]:
+    """Those on the list whom nothing else keeps from its email, with the contacts behind them."""
+    wanted = All((OnList(shown.key, (SubscriptionState.ACTIVE,)), Stands(Standing.MAILABLE)))
+    number = audience.count_or_estimate(visitor.workspace.pk, wanted, patience=_PATIENCE)
+    query = {"list": shown.key, "on": SubscriptionState.ACTIVE, "state": Standing.MAILABLE}
+    url = reverse("contacts", args=[visitor.workspace.pk])
+    return {"of": number, "url": f"{url}?{urlencode(query)}"}
 
 
 def _read_growth(visitor: Visitor, shown: List) -> Sequence[DayOfList]:

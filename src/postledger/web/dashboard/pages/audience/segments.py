@@ -20,6 +20,7 @@ from postledger.accounts.people.roles import Permission
 from postledger.contacts import audience, segments
 from postledger.contacts.filters import parsing
 from postledger.contacts.models import Segment
+from postledger.contacts.segments import SegmentChangedError
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import condition_words, contact_search
@@ -44,7 +45,7 @@ class NameForm(PageForm):
 @require_safe
 def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     ends = time.monotonic() + _PATIENCE_FOR_ALL.total_seconds()
-    labels = {one.key: one.label for one in choices.list_fields(visitor.workspace.pk, ())}
+    labels = _name_fields(visitor)
     rows = [
         _make_row(visitor, one, timedelta(seconds=ends - time.monotonic()), labels)
         for one in segments.list_segments(visitor.workspace.pk)
@@ -55,6 +56,10 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         "rows": rows,
     }
     return render_page(request, visitor, "dashboard/audience/segments.html", values)
+
+
+def _name_fields(visitor: Visitor) -> Mapping[str, str]:
+    return {field.key: field.label for field in choices.list_fields(visitor.workspace.pk, ())}
 
 
 def _make_row(
@@ -82,10 +87,10 @@ def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     search = contact_search.read_search(request.POST)
     url = reverse("contacts", args=[visitor.workspace.pk])
     name, replaced = read_text(request.POST, "name").strip(), read_number(request.POST, "replaced")
+    seen = read_text(request.POST, "seen")
     try:
         stored, now = contact_search.build_segment(search), datetime.now(UTC)
         if replaced is not None:
-            seen = read_text(request.POST, "seen")
             segments.change_filter(
                 *(visitor.workspace.pk, replaced),
                 stored=stored,
@@ -98,21 +103,32 @@ def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         segments.create_segment(
             visitor.workspace.pk, name=name, stored=stored, actor=visitor.actor, now=now
         )
+    except SegmentChangedError as error:
+        text = _("%(refusal)s They are now: %(conditions)s.")
+        conditions = _describe(visitor, error.stored)
+        messages.error(request, text % {"refusal": translate(error), "conditions": conditions})
+        seen = segments.digest_filter(error.stored)
+        return redirect(f"{url}?{_write_query(request.POST, name, replaced, seen)}")
     except RefusedError as error:
         messages.error(request, translate(error))
-        return redirect(f"{url}?{_write_query(request.POST, name, replaced)}")
+        return redirect(f"{url}?{_write_query(request.POST, name, replaced, seen)}")
     messages.success(request, _("Saved as the segment %(name)s.") % {"name": name})
     return redirect("segments", visitor.workspace.pk)
 
 
-def _write_query(posted: QueryDict, name: str, replaced: int | None) -> str:
-    """The search that was to be kept; whoever saves it again has seen what is stored now."""
+def _describe(visitor: Visitor, stored: Mapping[str, Any]) -> str:
+    return condition_words.describe_filter(stored, _name_fields(visitor))
+
+
+def _write_query(posted: QueryDict, name: str, replaced: int | None, seen: str) -> str:
+    """The search that was to be kept, and the digest of the conditions that the person has seen."""
     query = posted.copy()
     for field in ("csrfmiddlewaretoken", "replaced", "seen"):
         query.pop(field, None)
     query["name"] = name
     if replaced is not None:
         query["segment"] = str(replaced)
+        query["seen"] = seen
     return query.urlencode()
 
 

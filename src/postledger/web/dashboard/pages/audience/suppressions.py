@@ -26,7 +26,7 @@ from postledger.providers import addresses
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import words
 from postledger.web.dashboard.audience.questions import Question, ask
-from postledger.web.dashboard.audience.restore_form import RestoreForm, describe_ended
+from postledger.web.dashboard.audience.restore_form import RestoreForm, make_restorable
 from postledger.web.dashboard.components import actor_names
 from postledger.web.dashboard.forms import AddressField, PageForm, ReasonField
 from postledger.web.dashboard.frame import render_page
@@ -85,7 +85,7 @@ def lift(request: HttpRequest, visitor: Visitor, suppression_id: int) -> HttpRes
     if kept.address is None:
         messages.error(request, _("Its owner was erased: the address stays suppressed for good."))
         return redirect(url)
-    form = RestoreForm([describe_ended(kept)], request.POST or None)
+    form = RestoreForm([make_restorable(kept)], request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
             form.carry_out(visitor, kept.address, datetime.now(UTC))

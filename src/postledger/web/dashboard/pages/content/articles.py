@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
@@ -24,6 +23,7 @@ from postledger.content.previews import ArticlePreview
 from postledger.content.rendering.mail_preview import MailPreview
 from postledger.content.slices import Slice
 from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.lib.keys import make_key
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.badges import Badge
 from postledger.web.dashboard.components.finding_words import describe_refusal, name_for_slices
@@ -69,7 +69,7 @@ class NewArticleForm(TitleForm):
 
 
 def _make_key(title: str) -> str:
-    return slugify(title).replace("_", "-")[:_LONGEST_KEY].strip("-")
+    return make_key(title, longest=_LONGEST_KEY)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -20,6 +19,7 @@ from postledger.content.templates import (
     TemplateSummary,
     TemplateUnknownError,
 )
+from postledger.lib.keys import make_key
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_page
@@ -44,7 +44,8 @@ class NewTemplateForm(PageForm):
     )
 
     def clean_key(self) -> str:
-        key: str = self.cleaned_data["key"] or slugify(self.cleaned_data.get("name", ""))[:64]
+        name: str = self.cleaned_data.get("name", "")
+        key: str = self.cleaned_data["key"] or make_key(name, longest=64)
         if not key:
             raise ValidationError(_("Write a key: it has letters from a to z, and digits."))
         return key

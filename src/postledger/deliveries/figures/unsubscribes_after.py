@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import LiteralString
 
-from postledger.contacts.leavers import Leaver
+from postledger.contacts.link_unsubscribes import Leaver
 from postledger.deliveries.ledger import sql
 
 # Served by deliveries_delivery_once: a look-up in the stream for each address, and for those it

@@ -21,8 +21,8 @@ class Leaver:
     at: datetime
 
 
-# Served by contacts_consent_left, and the contacts' primary key. Who never went to another address
-# has one row, the others one for each address.
+# Served by contacts_consent_left, and the contacts' primary key. A contact that never
+# changed its address has one row, the others have one for each address.
 _LEAVERS: LiteralString = """
 SELECT event.contact_id, lower(known.address), event.at
 FROM contacts_consentevent AS event
