@@ -1,5 +1,7 @@
 """The preflight of a campaign asks its links, after the page is there."""
 
+from uuid import uuid4
+
 import pytest
 from django.conf import LazySettings
 
@@ -15,7 +17,9 @@ from tests.web.callers import Caller
 from tests.web.dashboard.visitors import Person
 
 LINK = "https://acme.example/winter"
-INSIDE = "http://127.0.0.1:9/winter"
+INSIDE = f"http://127.0.0.1:9/{uuid4()}"  # Redis remembers for all tests
+DEAD = "redis://127.0.0.1:1/0"
+PART = {"HX-Request": "true"}
 
 
 def write_draft(person: Person, *links: str, tag: str = "news") -> str:
@@ -26,7 +30,7 @@ def write_draft(person: Person, *links: str, tag: str = "news") -> str:
 
 
 def ask(person: Person, editor: str) -> tuple[str, str]:
-    answer = person.client.get(person.url(f"{editor}links/"), headers={"HX-Request": "true"})
+    answer = person.client.get(person.url(f"{editor}links/"), headers=PART)
     return answer.content.decode(), answer.headers.get("HX-Trigger", "")
 
 
@@ -70,9 +74,12 @@ def test_a_workspace_has_no_more_links_asked_than_it_may(
     anna: Person, settings: LazySettings
 ) -> None:
     settings.LINK_CHECKS_OF_ONE = "1/hour"
-    ask(anna, write_draft(anna))
+    first = write_draft(anna, INSIDE)
+    nothing_new = [ask(anna, editor)[1] for editor in (write_draft(anna, tag="none"), first, first)]
 
-    lines, trigger = ask(anna, write_draft(anna, INSIDE, tag="second"))
+    lines, trigger = ask(anna, write_draft(anna, f"{INSIDE}/2", tag="second"))
+
+    assert nothing_new == ["looked-up"] * 3, "only a link that is asked counts"
 
     assert "Too many links were checked. Try again in 60 minutes." in lines
     assert trigger == ""
@@ -89,8 +96,9 @@ def test_what_a_link_has_in_it_stays_text(anna: Person) -> None:
     [
         (LinkReport(LINK, LinkState.GONE, 404), "A link is broken", "answers 404"),
         (LinkReport(LINK, LinkState.FAILS, 503), "A link leads to an error", "the error 503"),
-        (LinkReport(LINK, LinkState.CIRCLES), "redirected too often", "Browsers give up"),
-        (LinkReport(LINK, LinkState.UNKNOWN), "not known", "cannot be looked up"),
+        (LinkReport(LINK, LinkState.REDIRECT_LOOP), "redirected too often", "Browsers give up"),
+        (LinkReport(LINK, LinkState.NO_HOST), "not known", "cannot be looked up"),
+        (LinkReport(LINK, LinkState.BAD_REDIRECT), "to no web page", "where it leads"),
         (LinkReport(LINK, LinkState.SILENT), "does not answer", "gave no answer"),
         (LinkReport(LINK, LinkState.UNSAFE), "not safe", "its certificate"),
         (LinkReport(LINK, LinkState.WORKS, 200, 6.2), "slowly", "6 seconds. 412,000 people"),
@@ -114,6 +122,27 @@ def test_links_that_answer_are_one_line_and_shy_ones_are_none() -> None:
     [line] = content_checks.describe_links(reports, recipient_count=1)
 
     assert (line.level, line.title) == (OK, "2 links and pictures answer")
+
+
+def test_without_redis_the_part_tells_what_the_links_answered_and_asks_once(
+    anna: Person, settings: LazySettings
+) -> None:
+    editor = write_draft(anna, INSIDE)
+    settings.CACHES = {"default": {**settings.CACHES["default"], "LOCATION": DEAD}}
+
+    lines, trigger = ask(anna, editor)
+
+    assert f"Readers elsewhere cannot open {INSIDE}, so it was not checked." in lines
+    assert '<span id="links-state" hx-swap-oob="true"></span>' in lines
+    assert trigger == "", "the preflight would ask again without end"
+
+
+def test_a_slow_link_is_told_without_a_number_of_readers_that_was_not_counted() -> None:
+    report = LinkReport(LINK, LinkState.WORKS, 200, 6.2)
+
+    line, *_ = content_checks.describe_links([report], recipient_count=None)
+
+    assert line.text == f"{LINK} took 6 seconds."
 
 
 def test_one_check_of_a_workspace_runs_at_a_time_and_others_ask_again(anna: Person) -> None:

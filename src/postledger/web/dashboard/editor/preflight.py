@@ -20,7 +20,7 @@ from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.campaigns.drafts.recipients import RecipientCounts
 from postledger.contacts import audience, lists
 from postledger.contacts.models import List
-from postledger.content import link_checks, list_headers
+from postledger.content import link_reports, list_headers
 from postledger.dispatch import heartbeat
 from postledger.mailing import send_times
 from postledger.pacing.outlook import Outlook
@@ -88,7 +88,7 @@ def run_preflight(
     content = content_checks.check_content(
         workspace_id, campaign, now=now, patience=_wait_until(ends)
     )
-    reports = link_checks.recall_reports(workspace_id, content.links, now=now)
+    reports = link_reports.recall_reports(workspace_id, content.links)
     checks = [
         *_check_parts(workspace_id, campaign, now=now),
         *_check_people(counts, may_grow=_may_grow(workspace_id)),

@@ -25,7 +25,8 @@ from postledger.campaigns.runs import report
 from postledger.campaigns.states import RunState
 from postledger.contacts import audience
 from postledger.contacts.audience import FilterTooCostlyError
-from postledger.content import link_checks
+from postledger.content import link_reports
+from postledger.content.link_checks import LinkReport
 from postledger.deliveries.states import State
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard import refusals
@@ -122,38 +123,55 @@ def show_checks(
 @require_safe
 def show_links(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
     """Asks the links of the email; asked by htmx, the lines of the preflight, else the page."""
-    campaign = _find_draft(visitor, campaign_id)
+    campaign, trouble = _find_draft(visitor, campaign_id), ""
+    reports: Sequence[LinkReport] | None = None
     is_part = "HX-Request" in request.headers
     asking = _asking[visitor.workspace.pk]
     if not asking.acquire(timeout=_WAIT_OF_PART if is_part else _WAIT_OF_PAGE):
         return _show_busy(request, visitor, campaign, "editor_links_pending.html")
     try:
-        trouble = _ask_links(visitor, campaign)
-    finally:
-        asking.release()
-    if not is_part:
-        if trouble:
-            messages.warning(request, trouble)
-        return show_checks(request, visitor, campaign, {})
-    response = render_fragment(
-        request, visitor, "dashboard/editor_links.html", {"trouble": trouble}
-    )
-    if not trouble:
-        response.headers["HX-Trigger"] = "looked-up"  # the preflight has the answers then
-    return response
-
-
-def _ask_links(visitor: Visitor, campaign: CampaignFacts) -> str:
-    """Why they were not asked; empty if they were."""
-    workspace_id, now = visitor.workspace.pk, datetime.now(UTC)
-    links = content_checks.list_links(workspace_id, campaign, now=now, patience=audience.PATIENCE)
-    try:
-        throttle.count_visit(settings.LINK_CHECKS_OF_ONE, "links", str(workspace_id))
+        reports = _read_links(visitor, campaign)
     except RateExceededError as exceeded:
         text = _("Too many links were checked. Try again in %(minutes)s minutes.")
-        return text % {"minutes": -(-exceeded.retry_after // 60)}
-    link_checks.read_reports(workspace_id, links, now=now)
-    return ""
+        trouble = text % {"minutes": -(-exceeded.retry_after // 60)}
+    finally:
+        asking.release()
+    if is_part:
+        return _answer_links(request, visitor, reports or (), trouble)
+    if trouble:
+        messages.warning(request, trouble)
+    return show_checks(request, visitor, campaign, {})
+
+
+def _read_links(visitor: Visitor, campaign: CampaignFacts) -> Sequence[LinkReport]:
+    """Raises RateExceededError; a check that asks no link counts for nothing."""
+    workspace_id, now = visitor.workspace.pk, datetime.now(UTC)
+    links = content_checks.list_links(workspace_id, campaign, now=now, patience=audience.PATIENCE)
+    reports = link_reports.recall_reports(workspace_id, links)
+    if reports is not None:
+        return reports
+    throttle.count_visit(settings.LINK_CHECKS_OF_ONE, "links", str(workspace_id))
+    return link_reports.read_reports(workspace_id, links)
+
+
+def _answer_links(
+    request: HttpRequest, visitor: Visitor, reports: Sequence[LinkReport], trouble: str
+) -> HttpResponse:
+    """The preflight asks again for reports that are remembered; others are told here."""
+    links = [report.url for report in reports]
+    is_remembered = link_reports.recall_reports(visitor.workspace.pk, links) is not None
+    values = {
+        "trouble": trouble,
+        "checks": ()
+        if is_remembered
+        else list(content_checks.describe_links(reports, recipient_count=None)),
+        "is_counted": is_remembered and not trouble,
+        "is_part": True,
+    }
+    response = render_fragment(request, visitor, "dashboard/editor_links.html", values)
+    if values["is_counted"]:
+        response.headers["HX-Trigger"] = "looked-up"
+    return response
 
 
 def _find_draft(visitor: Visitor, campaign_id: int) -> CampaignFacts:
