@@ -178,6 +178,7 @@ def check_values(
     now: datetime,
     patience: timedelta,
 ) -> Iterator[Check]:
+    """Searches twice for `patience` if all recipients cannot be checked in time."""
     try:
         audience = preview.check_audience(
             workspace_id, campaign, now=now, patience=patience, patience_for_some=patience
