@@ -1,9 +1,11 @@
 """Links are asked before a launch: as a browser asks, and never inside a network."""
 
 import asyncio
+import socket
 import ssl
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+import threading
+from collections.abc import Callable, Sequence
+from time import monotonic
 
 import pytest
 import trustme
@@ -14,8 +16,6 @@ from postledger.content.link_checks import LinkReport, LinkState
 from postledger.providers import public_addresses
 from postledger.providers.public_addresses import ForbiddenAddressError
 from tests.providers.raw_server import Part, Peer, RawServer
-
-NOW = datetime(2026, 11, 19, 12, tzinfo=UTC)
 
 
 def answering(*answers: str) -> Part:
@@ -95,6 +95,34 @@ def test_a_server_that_does_not_know_the_question_is_asked_for_the_page() -> Non
     assert report.state is LinkState.WORKS
 
 
+def test_the_status_of_a_page_counts_however_long_the_page_is() -> None:
+    async def answer(peer: Peer) -> None:
+        await peer.read_request()
+        if bytes(peer.received).startswith(b"HEAD"):
+            peer.say(b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n")
+        else:
+            size = 300_000
+            peer.say(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size, b"x" * size)
+        await peer.close()
+
+    report, _ = ask(answer)
+
+    assert (report.state, report.status) == (LinkState.WORKS, 200)
+
+
+def test_a_page_that_never_ends_is_not_read() -> None:
+    async def answer(peer: Peer) -> None:
+        await peer.read_request()
+        status = b"501 No" if bytes(peer.received).startswith(b"HEAD") else b"200 OK"
+        peer.say(b"HTTP/1.1 %b\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n" % status)
+        await peer.read_to_the_end()
+
+    report, _ = ask(answer, seconds=5)
+
+    assert report.state is LinkState.WORKS
+    assert report.seconds < 3
+
+
 def test_a_link_is_followed_to_where_it_ends() -> None:
     report, server = ask(
         answering("301 Moved\r\nLocation: /new", "302 Found\r\nLocation: ?a=ä", "404 Gone")
@@ -112,8 +140,25 @@ def test_a_link_is_followed_to_where_it_ends() -> None:
 def test_a_circle_of_redirects_ends() -> None:
     report, server = ask(answering("302 Found\r\nLocation: /page"))
 
-    assert report.state is LinkState.CIRCLES
+    assert report.state is LinkState.REDIRECT_LOOP
     assert len(server.peers) == 6
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["http://[oops", "//[", "http://[::1", "https://", "http://a:99999/", "javascript:alert(1)"],
+)
+def test_a_redirect_to_no_web_address_is_told_as_one(location: str) -> None:
+    report, _ = ask(answering(f"302 Found\r\nLocation: {location}"))
+
+    assert report.state is LinkState.BAD_REDIRECT
+
+
+def test_a_redirect_to_an_address_too_long_to_be_asked_is_no_fault() -> None:
+    report, server = ask(answering(f"302 Found\r\nLocation: /{'a' * 3000}"))
+
+    assert report.state is LinkState.UNSURE
+    assert len(server.peers) == 1
 
 
 def test_a_redirect_into_a_network_is_not_followed() -> None:
@@ -132,7 +177,7 @@ def test_a_redirect_into_a_network_is_not_followed() -> None:
             [report] = await link_checks.ask_links([link], find_addresses=find)
             return report
 
-    assert asyncio.run(play()).state is LinkState.INSIDE
+    assert asyncio.run(play()).state is LinkState.PRIVATE
     assert asked == ["127.0.0.1", "10.0.0.1"]
 
 
@@ -151,7 +196,7 @@ def test_a_redirect_into_a_network_is_not_followed() -> None:
 def test_nothing_inside_a_network_or_on_this_machine_is_asked(link: str) -> None:
     [report] = asyncio.run(link_checks.ask_links([link]))
 
-    assert report.state is LinkState.INSIDE
+    assert report.state is LinkState.PRIVATE
 
 
 @pytest.mark.parametrize(
@@ -161,7 +206,6 @@ def test_nothing_inside_a_network_or_on_this_machine_is_asked(link: str) -> None
         "http://",
         "http://[::1",
         "http://a.example:99999/",
-        f"http://a.example/{'a' * 3000}",
         "http://a..example/",
         "https://\u200bä.invalid/",
     ],
@@ -169,13 +213,85 @@ def test_nothing_inside_a_network_or_on_this_machine_is_asked(link: str) -> None
 def test_a_link_that_no_browser_can_ask_leads_to_no_host(link: str) -> None:
     [report] = asyncio.run(link_checks.ask_links([link]))
 
-    assert report.state is LinkState.UNKNOWN
+    assert report.state is LinkState.NO_HOST
 
 
 def test_a_server_that_says_nothing_is_not_waited_for() -> None:
     report, _ = ask(silent, seconds=0.2)
 
     assert report.state is LinkState.SILENT
+
+
+def test_names_that_are_slow_to_look_up_keep_no_other_link_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    released, looked_up = threading.Event(), list[str]()
+    links = [f"http://slow{n}.example/" for n in range(19)] + ["http://good.example/"]
+    look_up_nothing = slow_resolver(released, looked_up)
+    monkeypatch.setattr(socket, "getaddrinfo", look_up_nothing)
+    began = monotonic()
+
+    *slow, good = link_checks.check_links(links)
+    took = monotonic() - began
+    released.set()
+
+    assert {report.state for report in slow} == {LinkState.SILENT}
+    assert good.state is LinkState.PRIVATE, "it was looked up"
+    assert good.seconds < 3
+    assert took < 12
+
+
+def test_links_to_one_host_look_it_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    released, looked_up = threading.Event(), list[str]()
+    released.set()
+    monkeypatch.setattr(socket, "getaddrinfo", slow_resolver(released, looked_up))
+
+    reports = link_checks.check_links(
+        [f"{scheme}://slow.example/{n}" for scheme in ("http", "https") for n in range(10)]
+    )
+
+    assert {report.state for report in reports} == {LinkState.NO_HOST}
+    assert looked_up == ["slow.example"]
+
+
+def slow_resolver(
+    released: threading.Event, looked_up: list[str]
+) -> Callable[..., list[tuple[object, ...]]]:
+    """Knows good.example, which is on this machine, and waits with all others for the event."""
+
+    def look_up(host: str, *_args: object, **_options: object) -> list[tuple[object, ...]]:
+        looked_up.append(host)
+        if host == "good.example":
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 80))]
+        released.wait(30)
+        raise socket.gaierror
+
+    return look_up
+
+
+def test_trusted_authorities_are_loaded_once_for_all_links(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = list[object]()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    load = ssl.create_default_context
+
+    def count_and_load() -> ssl.SSLContext:
+        loaded.append(None)
+        return load()
+
+    monkeypatch.setattr(ssl, "create_default_context", count_and_load)
+
+    async def play() -> list[LinkReport]:
+        async with RawServer((answering("200 OK"),), context=context).running() as server:
+            links = [f"https://127.0.0.1:{server.port}/{n}" for n in range(5)]
+            return await link_checks.ask_links(
+                links, find_addresses=public_addresses.find_addresses
+            )
+
+    assert len(asyncio.run(play())) == 5
+    assert len(loaded) == 1
 
 
 def test_a_certificate_that_nobody_knows_is_not_safe() -> None:
@@ -187,27 +303,15 @@ def test_a_certificate_that_nobody_knows_is_not_safe() -> None:
     assert report.state is LinkState.UNSAFE
 
 
-def test_answers_are_remembered_for_minutes_and_for_one_workspace() -> None:
-    link = "http://127.0.0.1/remembered"
-    [report] = link_checks.read_reports(1, [link], now=NOW)
-    later = NOW + link_checks.REMEMBERED_FOR
-
-    assert report.state is LinkState.INSIDE
-    assert link_checks.recall_reports(1, [link], now=NOW) == [report]
-    assert link_checks.recall_reports(1, [link, f"{link}/2"], now=NOW) is None
-    assert link_checks.recall_reports(2, [link], now=NOW) is None
-    assert link_checks.recall_reports(1, [link], now=later) is None
-    assert link_checks.recall_reports(1, [link], now=NOW - timedelta(seconds=1)) is None
-
-
-def test_a_mail_without_links_needs_no_question() -> None:
-    assert link_checks.recall_reports(1, [], now=NOW) == []
-
-
 def test_own_pages_are_not_asked_and_of_many_links_only_some(settings: LazySettings) -> None:
     settings.PUBLIC_URL = "https://mail.acme.example"
     settings.PICTURES_URL = "https://pictures.acme.example/"
     own = ["https://mail.acme.example/unsubscribe", "https://pictures.acme.example/a.png"]
     others = [f"https://mail.acme.example.other/{n}" for n in range(30)]
 
-    assert link_checks.list_askable([*own, *others]) == others[: link_checks.MOST_ASKED]
+    assert link_checks.list_to_check([*own, *others]) == others[: link_checks.MOST_CHECKED]
+
+
+@pytest.mark.parametrize("path", ["a" * 3000, "ы" * 400])
+def test_a_link_of_more_characters_than_are_asked_is_not_asked(path: str) -> None:
+    assert link_checks.list_to_check([f"http://a.example/{path}", "http://["]) == ["http://["]

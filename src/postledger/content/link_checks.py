@@ -1,9 +1,9 @@
-"""Asks the links and pictures of a mail, as its readers will, and remembers the answers shortly."""
+"""Asks the links and pictures of a mail, as its readers will."""
 
 import asyncio
-from collections.abc import Sequence
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from http import HTTPStatus
@@ -22,16 +22,16 @@ from postledger.providers.http.messages import Answer
 from postledger.providers.public_addresses import ForbiddenAddressError
 from postledger.providers.url_reading import FindAddresses
 
-MOST_ASKED = 20  # of one mail
+MOST_CHECKED = 20  # of one mail
 SLOW_SECONDS = 3.0
-REMEMBERED_FOR = timedelta(minutes=5)
-_MOST_REMEMBERED = 2_000
+# Each link waits for one look-up at a time; one more thread loads the trusted authorities.
+_THREADS = MOST_CHECKED + 1
 _SECONDS = 8.0  # for a link, with all that it leads to
 _MOST_REDIRECTS = 5
 _HEADERS = (("Accept", "*/*"), ("User-Agent", "Postledger (link check before a mailing)"))
 _GONE = {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}
 # What sites answer to programs, whatever they answer to browsers; 999 is LinkedIn's.
-_SHY = {
+_REFUSES_PROGRAMS = {
     HTTPStatus.UNAUTHORIZED,
     HTTPStatus.FORBIDDEN,
     HTTPStatus.METHOD_NOT_ALLOWED,
@@ -46,12 +46,13 @@ class LinkState(StrEnum):
     WORKS = "works"
     GONE = "gone"
     FAILS = "fails"  # with an error of its server
-    CIRCLES = "circles"  # through more redirects than browsers follow
-    UNKNOWN = "unknown"  # there is no such host
-    INSIDE = "inside"  # a network, or this machine: it is not asked
+    REDIRECT_LOOP = "redirect_loop"  # more redirects than browsers follow
+    BAD_REDIRECT = "bad_redirect"  # to something other than a web address
+    NO_HOST = "no_host"
+    PRIVATE = "private"  # its host is in a network, or this machine: it is not asked
     SILENT = "silent"
     UNSAFE = "unsafe"  # browsers warn of its certificate
-    UNSURE = "unsure"  # it turns programs away
+    UNSURE = "unsure"  # it turns programs away, or leads to an address too long to be asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,38 +67,41 @@ class LinkReport:
         return self.state is LinkState.WORKS and self.seconds > SLOW_SECONDS
 
 
-type _Key = tuple[int, str]
+class _Shared[Key, Value]:
+    """Values that are each made once, however many tasks wait for them.
 
-# By workspace and link; each process has its own.
-_remembered: dict[_Key, tuple[datetime, LinkReport]] = {}
+    A task that gives up waiting ends the making for no other.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[Key, asyncio.Future[Value]] = {}
+
+    async def get(self, key: Key, make: Callable[[], Awaitable[Value]]) -> Value:
+        if key not in self._values:
+            self._values[key] = asyncio.ensure_future(make())
+            # An error that comes when no task waits any more is reported by none.
+            self._values[key].add_done_callback(lambda made: made.cancelled() or made.exception())
+        return await asyncio.shield(self._values[key])
 
 
-def list_askable(links: Sequence[str]) -> list[str]:
-    """The links that are worth a question: none to this installation, and no more than a few."""
-    own = [f"{url.rstrip('/')}/" for url in (settings.PUBLIC_URL, pictures.find_base_url()) if url]
-    return [link for link in links if not any(f"{link}/".startswith(url) for url in own)][
-        :MOST_ASKED
+type _Ask = Callable[[str, SplitResult], Awaitable[Answer | Break]]
+
+
+def list_to_check(links: Sequence[str]) -> list[str]:
+    """The first links that can be asked, and lead elsewhere than to this installation."""
+    own_urls = [
+        f"{url.rstrip('/')}/" for url in (settings.PUBLIC_URL, pictures.find_base_url()) if url
     ]
+    others = [link for link in links if not any(f"{link}/".startswith(url) for url in own_urls)]
+    return [link for link in others if not _is_too_long(link)][:MOST_CHECKED]
 
 
-def recall_reports(
-    workspace_id: int, links: Sequence[str], *, now: datetime
-) -> list[LinkReport] | None:
-    """What was answered in the last minutes; None unless every link was asked."""
-    reports = [_recall(workspace_id, link, now) for link in links]
-    known = [report for report in reports if report is not None]
-    return known if len(known) == len(links) else None
-
-
-def read_reports(workspace_id: int, links: Sequence[str], *, now: datetime) -> list[LinkReport]:
-    """Asks the links that were not asked lately, all at once, within some seconds.
+def check_links(links: Sequence[str]) -> list[LinkReport]:
+    """Asks the links all at once, within some seconds.
 
     Call it outside of a transaction: it asks over the network.
     """
-    new = [link for link in links if _recall(workspace_id, link, now) is None]
-    for report in event_loops.run_bounded(ask_links(new)):
-        _remember(workspace_id, report, now)
-    return recall_reports(workspace_id, links, now=now) or []
+    return event_loops.run_bounded(ask_links(links), threads=_THREADS) if links else []
 
 
 async def ask_links(
@@ -106,65 +110,97 @@ async def ask_links(
     find_addresses: FindAddresses = public_addresses.find_public_addresses,
     seconds: float = _SECONDS,
 ) -> list[LinkReport]:
-    return await asyncio.gather(*(_ask_link(link, find_addresses, seconds) for link in links))
+    """Each host is looked up once, and the trusted authorities are loaded once."""
+    hosts, contexts = _Shared[str, Sequence[str]](), _Shared[str, ssl.SSLContext]()
+
+    async def find_once(host: str, port: int) -> Sequence[str]:
+        return await hosts.get(host, lambda: find_addresses(host, port))
+
+    async def load_once() -> ssl.SSLContext:
+        return await contexts.get("authorities", url_reading.load_authorities)
+
+    ask = partial(
+        url_reading.ask_url,
+        headers=_HEADERS,
+        find_addresses=find_once,
+        load_authorities=load_once,
+        seconds=seconds,
+    )
+    return await asyncio.gather(*(_check_link(link, ask, seconds) for link in links))
 
 
-async def _ask_link(link: str, find_addresses: FindAddresses, seconds: float) -> LinkReport:
+async def _check_link(link: str, ask: _Ask, seconds: float) -> LinkReport:
     began = monotonic()
     try:
         async with asyncio.timeout(seconds):
-            state, status = await _follow(link, find_addresses, seconds)
+            state, status = await _follow(link, ask)
     except TimeoutError:
         state, status = LinkState.SILENT, None
     return LinkReport(link, state, status, monotonic() - began)
 
 
-async def _follow(
-    link: str, find_addresses: FindAddresses, seconds: float
-) -> tuple[LinkState, int | None]:
-    """Where the link leads to; each host on the way is looked at before it is asked."""
-    url = link
+async def _follow(link: str, ask: _Ask) -> tuple[LinkState, int | None]:
+    """Where the link leads to; the host of each redirect is looked up before it is asked."""
+    address = _read_address(link, if_malformed=LinkState.NO_HOST)
     for _ in range(_MOST_REDIRECTS + 1):
-        try:
-            answer = await _ask(_split(url), find_addresses, seconds)
-        except ForbiddenAddressError:
-            return LinkState.INSIDE, None
-        except TimeoutError:
-            return LinkState.SILENT, None
-        except (OSError, ValueError):
-            return LinkState.UNKNOWN, None
-        if isinstance(answer, Break):
-            return LinkState.UNSAFE if answer.code == "tls" else LinkState.SILENT, None
+        if isinstance(address, LinkState):
+            return address, None
+        answer = await _ask_address(address, ask)
+        if isinstance(answer, LinkState):
+            return answer, None
         # Headers come as latin-1, whatever their server wrote.
         location = answer.headers.get("location", "").encode("latin-1").decode(errors="replace")
         if answer.status not in url_reading.REDIRECTS or not location:
             return judge_status(answer.status), answer.status
-        url = urljoin(url, location)
-    return LinkState.CIRCLES, None
+        address = _read_address(
+            location, base=address.geturl(), if_malformed=LinkState.BAD_REDIRECT
+        )
+    return LinkState.REDIRECT_LOOP, None
 
 
-async def _ask(parts: SplitResult, find_addresses: FindAddresses, seconds: float) -> Answer | Break:
-    """Asks for the head alone; some servers do not know that question, and get the other one."""
-    ask = partial(
-        url_reading.ask_url, headers=_HEADERS, find_addresses=find_addresses, seconds=seconds
-    )
-    answer = await ask("HEAD", parts)
-    if isinstance(answer, Break) or answer.status < HTTPStatus.BAD_REQUEST:
-        return answer
-    return await ask("GET", parts)
+async def _ask_address(address: SplitResult, ask: _Ask) -> Answer | LinkState:
+    """Asks for the head alone; some servers refuse that request, and get the other one."""
+    try:
+        answer = await ask("HEAD", address)
+        if isinstance(answer, Answer) and answer.status >= HTTPStatus.BAD_REQUEST:
+            answer = await ask("GET", address)
+    except ForbiddenAddressError:
+        return LinkState.PRIVATE
+    except TimeoutError:
+        return LinkState.SILENT
+    except (OSError, ValueError):
+        return LinkState.NO_HOST
+    if isinstance(answer, Break):
+        return LinkState.UNSAFE if answer.code == "tls" else LinkState.SILENT
+    return answer
 
 
 def judge_status(status: int) -> LinkState:
     """What a status says about a link; redirects that lead somewhere were followed. Pure."""
     if status in _GONE:
         return LinkState.GONE
-    if status in _SHY:
+    if status in _REFUSES_PROGRAMS:
         return LinkState.UNSURE
     return LinkState.FAILS if status >= HTTPStatus.BAD_REQUEST else LinkState.WORKS
 
 
-def _split(url: str) -> SplitResult:
-    """A link as browsers ask for it; raises ValueError for one that they cannot ask either."""
+def _read_address(url: str, *, base: str = "", if_malformed: LinkState) -> SplitResult | LinkState:
+    """A link as browsers ask for it, or what is said of one that cannot be asked."""
+    try:
+        encoded_url = _encode(urljoin(base, url))
+        if len(encoded_url) > url_reading.MOST_CHARACTERS:
+            return LinkState.UNSURE
+        return url_reading.split_url(encoded_url)
+    except ValueError:
+        return if_malformed
+
+
+def _is_too_long(link: str) -> bool:
+    return _read_address(link, if_malformed=LinkState.NO_HOST) is LinkState.UNSURE
+
+
+def _encode(url: str) -> str:
+    """A link in ASCII, as browsers write it; raises ValueError for one that they cannot read."""
     parts = urlsplit(url.strip())
     try:
         host = parts.hostname or ""
@@ -172,17 +208,5 @@ def _split(url: str) -> SplitResult:
     except InvalidAddressError:
         raise ValueError("not the name of a host") from None
     netloc = parts.netloc.rpartition("@")[2].lower().replace(host, ascii_host)
-    return url_reading.split_url(
-        iri_to_uri(parts._replace(netloc=netloc, fragment="").geturl()).replace(" ", "%20")
-    )
-
-
-def _recall(workspace_id: int, link: str, now: datetime) -> LinkReport | None:
-    at, report = _remembered.get((workspace_id, link), (now, None))
-    return report if at <= now < at + REMEMBERED_FOR else None
-
-
-def _remember(workspace_id: int, report: LinkReport, now: datetime) -> None:
-    while len(_remembered) >= _MOST_REMEMBERED:
-        del _remembered[next(iter(_remembered))]
-    _remembered[workspace_id, report.url] = now, report
+    encoded_url = iri_to_uri(parts._replace(netloc=netloc, fragment="").geturl())
+    return encoded_url.replace(" ", "%20")

@@ -14,8 +14,11 @@ class _Threads(ThreadPoolExecutor):
         super().shutdown(wait=False, cancel_futures=True)
 
 
-def run_bounded[T](coroutine: Coroutine[Any, Any, T]) -> T:
-    """Like `asyncio.run`, which waits up to five minutes for look-ups that were given up."""
+def run_bounded[T](coroutine: Coroutine[Any, Any, T], *, threads: int | None = None) -> T:
+    """Like `asyncio.run`, which waits up to five minutes for look-ups that were given up.
+
+    So many look-ups run at once as there are threads; the default suits a few.
+    """
     with asyncio.Runner() as runner:
-        runner.get_loop().set_default_executor(_Threads())
+        runner.get_loop().set_default_executor(_Threads(threads))
         return runner.run(coroutine)

@@ -6,6 +6,7 @@ and none repeats what was answered.
 
 import asyncio
 import re
+import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NoReturn
 from urllib.parse import SplitResult, urlsplit
@@ -16,10 +17,12 @@ from postledger.providers.http.messages import MAX_BODY, Answer, Request
 from postledger.providers.http.pool import NoConnectionError, Origin, Pool, trust_authorities
 
 type FindAddresses = Callable[[str, int], Awaitable[Sequence[str]]]
+type LoadAuthorities = Callable[[], Awaitable[ssl.SSLContext]]
 
 _OK = 200
 REDIRECTS = range(300, 400)
-_URL = re.compile(r"[!-~]{1,2000}")
+MOST_CHARACTERS = 2_000
+_URL = re.compile(r"[!-~]+")
 
 
 class UrlUnreadError(Exception):
@@ -28,7 +31,7 @@ class UrlUnreadError(Exception):
 
 def split_url(url: str) -> SplitResult:
     """The parts of a URL that can be asked by HTTP; raises ValueError for any other text."""
-    if not _URL.fullmatch(url):
+    if len(url) > MOST_CHARACTERS or not _URL.fullmatch(url):
         raise ValueError("not a URL")
     parts = urlsplit(url)
     is_usable = parts.port != 0 and "@" not in parts.netloc and not parts.fragment
@@ -48,7 +51,9 @@ async def read_url(
     """The body of the answer; raises UrlUnreadError, and what `find_addresses` raises."""
     request = _write_request("GET", parts, [("Accept", "application/json"), *headers])
     try:
-        answer = await _ask_host(parts, request, find_addresses, seconds, most_bytes)
+        async with asyncio.timeout(seconds):
+            origins = await _find_origins(parts, find_addresses, load_authorities)
+            answer = await _ask(origins, request, seconds, most_bytes=most_bytes)
     except TimeoutError:
         _fail(f"did not answer within {seconds:g} seconds")
     except OSError:
@@ -56,45 +61,53 @@ async def read_url(
     return _take_body(answer)
 
 
-async def ask_url(
+async def load_authorities() -> ssl.SSLContext:
+    return await asyncio.to_thread(trust_authorities)
+
+
+async def ask_url(  # noqa: PLR0913  one of them with a default
     method: str,
     parts: SplitResult,
     headers: Sequence[tuple[str, str]],
     *,
     find_addresses: FindAddresses,
     seconds: float,
+    load_authorities: LoadAuthorities = load_authorities,
 ) -> Answer | Break:
-    """The answer whatever its status, or why none came; raises OSError for a host that is not
-    known, TimeoutError, and what `find_addresses` raises of its own.
+    """The head of the answer whatever its status, or why none came; its body is not read.
+
+    Raises OSError for a host that is not known, TimeoutError, and what `find_addresses` raises of
+    its own.
     """
     request = _write_request(method, parts, headers)
-    return await _ask_host(parts, request, find_addresses, seconds, MAX_BODY)
-
-
-async def _ask_host(
-    parts: SplitResult,
-    request: Request,
-    find_addresses: FindAddresses,
-    seconds: float,
-    most_bytes: int,
-) -> Answer | Break:
-    """Only the addresses that were found are connected to."""
     async with asyncio.timeout(seconds):
-        host, port = parts.hostname or "", _find_port(parts)
-        addresses = await find_addresses(host, port)
-        context = await asyncio.to_thread(trust_authorities) if parts.scheme == "https" else None
-        origins = [Origin(host, port, context, each) for each in addresses]
-        return await _ask(origins, request, seconds, most_bytes)
+        origins = await _find_origins(parts, find_addresses, load_authorities)
+        return await _ask(origins, request, seconds, reads_body=False)
+
+
+async def _find_origins(
+    parts: SplitResult, find_addresses: FindAddresses, load_authorities: LoadAuthorities
+) -> Sequence[Origin]:
+    """Only the addresses that were found are connected to."""
+    host, port = parts.hostname or "", _find_port(parts)
+    addresses = await find_addresses(host, port)
+    context = await load_authorities() if parts.scheme == "https" else None
+    return [Origin(host, port, context, address) for address in addresses]
 
 
 async def _ask(
-    origins: Sequence[Origin], request: Request, seconds: float, most_bytes: int
+    origins: Sequence[Origin],
+    request: Request,
+    seconds: float,
+    *,
+    most_bytes: int = MAX_BODY,
+    reads_body: bool = True,
 ) -> Answer | Break:
     """Asks at the first address that takes a connection."""
     end_by = Deadline(boottime() + seconds, boottime)
     broken = Break(Stage.CONNECT, "connect", "no address")
     for origin in origins:
-        pool = Pool(origin, size=1, most_bytes=most_bytes)
+        pool = Pool(origin, size=1, most_bytes=most_bytes, reads_body=reads_body)
         try:
             connection = await pool.connect(end_by.loop_time())
         except NoConnectionError as error:

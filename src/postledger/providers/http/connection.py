@@ -16,9 +16,15 @@ from postledger.providers.http.messages import (
 
 
 class Connection(connection.Connection):
-    def __init__(self, loop: asyncio.AbstractEventLoop, most_bytes: int = MAX_BODY) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        most_bytes: int = MAX_BODY,
+        *,
+        reads_body: bool = True,
+    ) -> None:
         super().__init__(loop)
-        self._parser = AnswerParser(most_bytes)
+        self._parser = AnswerParser(most_bytes, reads_body=reads_body)
         self.is_kept = False  # whether an earlier request was answered on it
         self.idle_since = 0.0  # of the pool's clock
 

@@ -53,10 +53,14 @@ class GarbledError(Exception):
 
 
 class AnswerParser:
-    """Turns the bytes that come after a request into its answer, of at most so many bytes."""
+    """Turns the bytes that come after a request into its answer, of at most so many bytes.
 
-    def __init__(self, most_bytes: int = MAX_BODY) -> None:
+    Without `reads_body` an answer is complete with its head, however long its body is.
+    """
+
+    def __init__(self, most_bytes: int = MAX_BODY, *, reads_body: bool = True) -> None:
         self._most_bytes = most_bytes
+        self._reads_body = reads_body
         self._h11: h11.Connection | None = None  # one for each request
         self._has_ended = False  # the request
         self._head: h11.Response | None = None
@@ -115,6 +119,9 @@ class AnswerParser:
                     raise GarbledError("interim answers, and none of them the answer")
             case h11.Response():
                 self._head = event
+                if not self._reads_body:
+                    self._complete()
+                    return False
             case h11.Data(data=data):
                 self._body.append(bytes(data))
                 self._body_size += len(data)

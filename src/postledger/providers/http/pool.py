@@ -58,12 +58,14 @@ class Pool:
         timeouts: Timeouts | None = None,
         clock: Clock = boottime,
         most_bytes: int = MAX_BODY,
+        reads_body: bool = True,
     ) -> None:
         self.timeouts = timeouts or Timeouts()
         self._origin = origin
         self._idle_limit = idle_limit
         self._clock = clock
         self._most_bytes = most_bytes  # of an answer
+        self._reads_body = reads_body
         self._loop = asyncio.get_running_loop()
         self._permits = asyncio.Semaphore(size)
         self._idle: list[Connection] = []
@@ -104,7 +106,7 @@ class Pool:
     async def connect(self, until: float) -> Connection:
         """A new connection; raises NoConnectionError."""
         crashpoints.reached(Point.BEFORE_CONNECT)
-        connection = Connection(self._loop, self._most_bytes)
+        connection = Connection(self._loop, self._most_bytes, reads_body=self._reads_body)
         try:
             async with timeout_at(min(until, self._loop.time() + self.timeouts.connect)):
                 await self._open(connection)

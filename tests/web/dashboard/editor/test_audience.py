@@ -10,6 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from postledger.campaigns.drafts import drafts
 from postledger.campaigns.models import Campaign
 from postledger.contacts.models import Contact
+from postledger.content.rendering.source import Format
+from postledger.mailing.content_source import InlineSource
 from postledger.web.dashboard.access import find_visitor
 from postledger.web.dashboard.editor import preflight
 from tests.campaigns import press
@@ -100,6 +102,26 @@ def test_an_audience_that_takes_too_long_is_estimated_and_the_content_read_all_t
     assert "The content cannot be read" not in titles
     assert "Links and pictures are written as mail programs need them" in titles
     assert not any("SELECT count(*)\nFROM contacts_contact" in one["sql"] for one in captured)
+
+
+def test_the_two_searches_for_missing_values_share_the_time_that_is_left(
+    anna: Person,
+) -> None:
+    press.people(anna.workspace_id, 2)
+    words = InlineSource("News", "Hello, {{ name }}.", Format.MARKDOWN, required=("name",))
+    draft = press.campaign(anna.workspace_id, content=words)
+    visitor = find_visitor(anna.user, anna.workspace_id)
+    assert visitor is not None
+    campaign = drafts.find_campaign(anna.workspace_id, draft)
+
+    with CaptureQueriesContext(connection) as captured:
+        preflight.run_preflight(
+            visitor, campaign, now=datetime.now(UTC), patience=timedelta(seconds=8)
+        )
+
+    limits = [re.search(r"'statement_timeout', '?(\d+)", query["sql"]) for query in captured]
+    *_, of_values = [int(limit[1]) for limit in limits if limit]
+    assert of_values * 2 <= 8_000
 
 
 def test_each_number_of_the_audience_leads_to_its_people(

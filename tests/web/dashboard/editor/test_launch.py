@@ -3,6 +3,9 @@
 import re
 from datetime import UTC, datetime, timedelta
 
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
 from postledger.campaigns.drafts.recipients import RecipientCounts
 from postledger.campaigns.models import Campaign, Run
 from postledger.contacts import lists
@@ -11,7 +14,7 @@ from postledger.content import templates
 from postledger.content.rendering.source import Format, Source
 from postledger.content.versions import Version
 from postledger.deliveries import queries
-from postledger.web.dashboard.editor import confirming
+from postledger.web.dashboard.editor import confirming, preflight
 from tests.campaigns import press
 from tests.web import newsroom
 from tests.web.callers import Caller
@@ -171,3 +174,37 @@ def test_a_time_that_is_past_refuses_the_launch(anna: Person, alice: Caller, dra
     assert refused.status_code == 422
     assert "It was not launched: The chosen time is past." in read_text(refused)
     assert not Run.objects.exists()
+
+
+def test_a_launch_during_another_check_is_not_lost_and_can_be_repeated(
+    anna: Person, draft: int
+) -> None:
+    press.people(anna.workspace_id, 200)
+    seen = Campaign.objects.get(pk=draft).updated_at.isoformat()
+    answer = {"seen": seen, "shown": "200", "typed": "200"}
+
+    with preflight.TURNS.take(anna.workspace_id):
+        busy = anna.post(f"campaigns/{draft}/edit/launch/", **answer)
+    none = Run.objects.count()
+    text = read_text(busy)
+    kept = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', text))
+    kept.pop("csrfmiddlewaretoken", None)
+    repeated = anna.post(f"campaigns/{draft}/edit/launch/", **kept)
+
+    assert busy.status_code == 429
+    assert "Nothing was launched, and what you typed is kept" in text
+    assert kept == answer
+    assert none == 0
+    assert repeated.status_code == 302
+    assert Run.objects.count() == 1
+
+
+def test_a_refused_launch_checks_the_draft_once(anna: Person, draft: int) -> None:
+    """Each preflight counts the recipients, which is the longest of its searches."""
+    with CaptureQueriesContext(connection) as refused:
+        answer = launch(anna, draft)
+    with CaptureQueriesContext(connection) as shown:
+        anna.get(f"campaigns/{draft}/edit/checks/")
+
+    assert answer.status_code == 422
+    assert len(refused) < 1.5 * len(shown)

@@ -1,21 +1,27 @@
 """The preflight of a campaign asks its links, after the page is there."""
 
+from random import randrange
+from time import monotonic
+from uuid import uuid4
+
 import pytest
 from django.conf import LazySettings
 
 from postledger.content.link_checks import LinkReport, LinkState
 from postledger.content.rendering.source import Format
 from postledger.mailing.content_source import InlineSource
-from postledger.web.dashboard.editor import content_checks
+from postledger.web.dashboard.editor import content_checks, preflight
 from postledger.web.dashboard.editor.checks import OK, WARNING
-from postledger.web.dashboard.pages.campaigns import editor_checks
+from postledger.web.dashboard.pages.campaigns.editor_checks import LINK_TURNS
 from tests.campaigns import press
 from tests.web import newsroom
 from tests.web.callers import Caller
 from tests.web.dashboard.visitors import Person
 
 LINK = "https://acme.example/winter"
-INSIDE = "http://127.0.0.1:9/winter"
+INSIDE = f"http://127.0.0.1:9/{uuid4()}"  # Redis remembers for all tests
+DEAD = "redis://127.0.0.1:1/0"
+PART = {"HX-Request": "true"}
 
 
 def write_draft(person: Person, *links: str, tag: str = "news") -> str:
@@ -26,7 +32,7 @@ def write_draft(person: Person, *links: str, tag: str = "news") -> str:
 
 
 def ask(person: Person, editor: str) -> tuple[str, str]:
-    answer = person.client.get(person.url(f"{editor}links/"), headers={"HX-Request": "true"})
+    answer = person.client.get(person.url(f"{editor}links/"), headers=PART)
     return answer.content.decode(), answer.headers.get("HX-Trigger", "")
 
 
@@ -69,12 +75,16 @@ def test_a_broken_link_warns_and_does_not_refuse_the_launch(alice: Caller, anna:
 def test_a_workspace_has_no_more_links_asked_than_it_may(
     anna: Person, settings: LazySettings
 ) -> None:
-    settings.LINK_CHECKS_OF_ONE = "1/hour"
-    ask(anna, write_draft(anna))
+    # Redis has counted for the workspace of another run of the tests, but not at this rate.
+    settings.LINK_CHECKS_OF_ONE = f"1/{randrange(60, 100_000)} minutes"
+    first = write_draft(anna, INSIDE)
+    nothing_new = [ask(anna, editor)[1] for editor in (write_draft(anna, tag="none"), first, first)]
 
-    lines, trigger = ask(anna, write_draft(anna, INSIDE, tag="second"))
+    lines, trigger = ask(anna, write_draft(anna, f"{INSIDE}/2", tag="second"))
 
-    assert "Too many links were checked. Try again in 60 minutes." in lines
+    assert nothing_new == ["looked-up"] * 3, "only a link that is asked counts"
+
+    assert "Too many links were checked. Try again in" in lines
     assert trigger == ""
 
 
@@ -89,8 +99,9 @@ def test_what_a_link_has_in_it_stays_text(anna: Person) -> None:
     [
         (LinkReport(LINK, LinkState.GONE, 404), "A link is broken", "answers 404"),
         (LinkReport(LINK, LinkState.FAILS, 503), "A link leads to an error", "the error 503"),
-        (LinkReport(LINK, LinkState.CIRCLES), "redirected too often", "Browsers give up"),
-        (LinkReport(LINK, LinkState.UNKNOWN), "not known", "cannot be looked up"),
+        (LinkReport(LINK, LinkState.REDIRECT_LOOP), "redirected too often", "Browsers give up"),
+        (LinkReport(LINK, LinkState.NO_HOST), "not known", "cannot be looked up"),
+        (LinkReport(LINK, LinkState.BAD_REDIRECT), "to no web page", "where it leads"),
         (LinkReport(LINK, LinkState.SILENT), "does not answer", "gave no answer"),
         (LinkReport(LINK, LinkState.UNSAFE), "not safe", "its certificate"),
         (LinkReport(LINK, LinkState.WORKS, 200, 6.2), "slowly", "6 seconds. 412,000 people"),
@@ -107,7 +118,7 @@ def test_each_fault_of_a_link_is_said_with_what_to_do(
     assert LINK in line.text
 
 
-def test_links_that_answer_are_one_line_and_shy_ones_are_none() -> None:
+def test_links_that_answer_are_one_line_and_those_that_refuse_programs_are_none() -> None:
     states = (LinkState.WORKS, LinkState.WORKS, LinkState.UNSURE)
     reports = [LinkReport(f"{LINK}/{n}", state, 200) for n, state in enumerate(states)]
 
@@ -116,17 +127,37 @@ def test_links_that_answer_are_one_line_and_shy_ones_are_none() -> None:
     assert (line.level, line.title) == (OK, "2 links and pictures answer")
 
 
+def test_without_redis_the_part_tells_what_the_links_answered_and_asks_once(
+    anna: Person, settings: LazySettings
+) -> None:
+    editor = write_draft(anna, INSIDE)
+    settings.CACHES = {"default": {**settings.CACHES["default"], "LOCATION": DEAD}}
+
+    lines, trigger = ask(anna, editor)
+    page = anna.read(f"{editor}links/")
+
+    assert f"Readers elsewhere cannot open {INSIDE}, so it was not checked." in lines
+    assert '<span id="links-state" hx-swap-oob="true"></span>' in lines
+    assert trigger == "", "the preflight would ask again without end"
+    assert "A link leads inside a network" in page
+    assert "Links are being checked" not in page
+
+
+def test_a_slow_link_is_told_without_a_number_of_readers_that_was_not_counted() -> None:
+    report = LinkReport(LINK, LinkState.WORKS, 200, 6.2)
+
+    line, *_ = content_checks.describe_links([report], recipient_count=None)
+
+    assert line.text == f"{LINK} took 6 seconds."
+
+
 def test_one_check_of_a_workspace_runs_at_a_time_and_others_ask_again(anna: Person) -> None:
     editor = write_draft(anna, INSIDE)
-    part = {"HX-Request": "true"}
-    running, asking = (
-        locks[anna.workspace_id] for locks in (editor_checks._running, editor_checks._asking)
-    )
 
-    with running, asking:
-        checks = anna.client.get(anna.url(f"{editor}checks/"), headers=part).content.decode()
+    with preflight.TURNS.take(anna.workspace_id), LINK_TURNS.take(anna.workspace_id):
+        checks = anna.client.get(anna.url(f"{editor}checks/"), headers=PART).content.decode()
         lines, trigger = ask(anna, editor)
-    after = anna.client.get(anna.url(f"{editor}checks/"), headers=part).content.decode()
+    after = anna.client.get(anna.url(f"{editor}checks/"), headers=PART).content.decode()
 
     assert f'hx-get="{anna.url(editor)}checks/" hx-trigger="load delay:2s"' in checks
     assert "Another campaign is being checked first." in checks
@@ -134,3 +165,29 @@ def test_one_check_of_a_workspace_runs_at_a_time_and_others_ask_again(anna: Pers
     assert trigger == ""
     assert "Preflight" in after
     assert "Another campaign" not in after
+
+
+@pytest.mark.parametrize("page", ["checks/", "links/"])
+def test_a_page_holds_no_thread_until_another_check_has_ended(anna: Person, page: str) -> None:
+    editor = write_draft(anna, INSIDE)
+    anna.read(f"{editor}links/")  # the renderers have started
+    began = monotonic()
+
+    with preflight.TURNS.take(anna.workspace_id):
+        refused = anna.get(f"{editor}{page}")
+
+    assert refused.status_code == 429
+    assert "A campaign of this workspace is being checked" in refused.content.decode()
+    assert monotonic() - began < 4
+
+
+def test_a_refused_test_says_why_also_while_another_draft_is_checked(anna: Person) -> None:
+    editor = write_draft(anna)
+
+    with preflight.TURNS.take(anna.workspace_id):
+        refused = anna.post(f"{editor}test/", to="nobody")
+
+    text = refused.content.decode()
+    assert refused.status_code == 422
+    assert "The test was not sent" in text
+    assert "Go back: the form still holds what you typed." in text

@@ -43,15 +43,22 @@ _LINK_FAULTS: Mapping[LinkState, tuple[Promise, Promise]] = {
         gettext_lazy("A link leads to an error"),
         gettext_lazy("%(url)s answers with the error %(status)s. Tell whoever runs the site."),
     ),
-    LinkState.CIRCLES: (
+    LinkState.REDIRECT_LOOP: (
         gettext_lazy("A link is redirected too often"),
         gettext_lazy("Browsers give up on %(url)s. Use the address to which it leads in the end."),
     ),
-    LinkState.UNKNOWN: (
+    LinkState.BAD_REDIRECT: (
+        gettext_lazy("A link is redirected to no web page"),
+        gettext_lazy(
+            "%(url)s redirects to something other than a web address. Open it in a browser to see"
+            " where it leads."
+        ),
+    ),
+    LinkState.NO_HOST: (
         gettext_lazy("A link leads to a host that is not known"),
         gettext_lazy("The host of %(url)s does not exist, or its name cannot be looked up."),
     ),
-    LinkState.INSIDE: (
+    LinkState.PRIVATE: (
         gettext_lazy("A link leads inside a network"),
         gettext_lazy("Readers elsewhere cannot open %(url)s, so it was not checked."),
     ),
@@ -69,7 +76,7 @@ _LINK_FAULTS: Mapping[LinkState, tuple[Promise, Promise]] = {
 @dataclass(frozen=True, slots=True)
 class ContentChecks:
     lines: Sequence[Check]
-    links: Sequence[str]  # that are the same for every reader, and can be asked
+    links: Sequence[str]  # to check: they are the same for every reader
 
 
 def check_content(
@@ -96,7 +103,7 @@ def list_links(
 
 
 def _list_links(mail: MailPreview) -> Sequence[str]:
-    return link_checks.list_askable(links.list_links(mail.script.html)) if mail.script else ()
+    return link_checks.list_to_check(links.list_links(mail.script.html)) if mail.script else ()
 
 
 def _check_mail(
@@ -171,6 +178,7 @@ def check_values(
     now: datetime,
     patience: timedelta,
 ) -> Iterator[Check]:
+    """Searches twice for `patience` if all recipients cannot be checked in time."""
     try:
         audience = preview.check_audience(
             workspace_id, campaign, now=now, patience=patience, patience_for_some=patience
@@ -241,8 +249,13 @@ def _tell_other_case(attributes: Sequence[str], variable: str) -> str:
     return ""
 
 
-def describe_links(reports: Sequence[LinkReport], *, recipient_count: int) -> Iterator[Check]:
-    """The faults, each with its link; the links that answer are one line."""
+def describe_links(
+    reports: Sequence[LinkReport], *, recipient_count: int | None
+) -> Iterator[Check]:
+    """The faults, each with its link; the links that answer are one line.
+
+    Without a number of recipients it is not said how many may open a slow link.
+    """
     answering = sum(report.state is LinkState.WORKS for report in reports)
     for report in reports:
         if report.state in _LINK_FAULTS:
@@ -258,14 +271,15 @@ def describe_links(reports: Sequence[LinkReport], *, recipient_count: int) -> It
         yield Check(OK, text % {"number": formats.count(answering)})
 
 
-def _tell_slow(report: LinkReport, recipient_count: int) -> Check:
+def _tell_slow(report: LinkReport, recipient_count: int | None) -> Check:
+    title, values = _("A link answers slowly"), {"url": report.url}
+    values["time"] = formats.span(report.seconds)
+    if recipient_count is None:
+        return Check(WARNING, title, _("%(url)s took %(time)s.") % values, "#content")
     text = ngettext(
         "%(url)s took %(time)s. %(number)s person may open it.",
         "%(url)s took %(time)s. %(number)s people may open it.",
         recipient_count,
-    ) % {
-        "url": report.url,
-        "time": formats.span(report.seconds),
-        "number": formats.count(recipient_count),
-    }
-    return Check(WARNING, _("A link answers slowly"), text, "#content")
+    )
+    values["number"] = formats.count(recipient_count)
+    return Check(WARNING, title, text % values, "#content")

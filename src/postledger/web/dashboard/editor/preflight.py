@@ -20,7 +20,8 @@ from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.campaigns.drafts.recipients import RecipientCounts
 from postledger.contacts import audience, lists
 from postledger.contacts.models import List
-from postledger.content import link_checks, list_headers
+from postledger.content import link_reports, list_headers
+from postledger.content.link_checks import LinkReport
 from postledger.dispatch import heartbeat
 from postledger.mailing import send_times
 from postledger.pacing.outlook import Outlook
@@ -30,9 +31,11 @@ from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components import finding_words
 from postledger.web.dashboard.editor import content_checks
 from postledger.web.dashboard.editor.checks import OK, PROBLEM, WARNING, Check
+from postledger.web.dashboard.editor.turns import Turns
 from postledger.web.dashboard.senders import dns_words
 from postledger.web.shared.sentences import translate
 
+TURNS = Turns()
 # For all its searches among the recipients together; each of them has less.
 _PATIENCE, _LEAST = timedelta(seconds=8), timedelta(milliseconds=1)
 
@@ -70,8 +73,26 @@ def run_preflight(
     *,
     now: datetime,
     patience: timedelta = _PATIENCE,
+    asked_links: Sequence[LinkReport] | None = None,
 ) -> Preflight:
-    """What is looked for among the recipients after `patience` is left out."""
+    """What is looked for among the recipients after `patience` is left out.
+
+    Raises TurnTakenError while another draft of the workspace is checked: a preflight searches long
+    among many contacts, and pages of others wait for the same few threads. Without `asked_links`
+    the links are told as they were asked some minutes ago.
+    """
+    with TURNS.take(visitor.workspace.pk):
+        return _check_draft(visitor, campaign, asked_links, now=now, patience=patience)
+
+
+def _check_draft(
+    visitor: Visitor,
+    campaign: CampaignFacts,
+    asked_links: Sequence[LinkReport] | None,
+    *,
+    now: datetime,
+    patience: timedelta,
+) -> Preflight:
     workspace_id, ends = visitor.workspace.pk, monotonic() + patience.total_seconds()
     counts = recipients.count_recipients(
         workspace_id, campaign, now=now, patience=_wait_until(ends)
@@ -88,14 +109,16 @@ def run_preflight(
     content = content_checks.check_content(
         workspace_id, campaign, now=now, patience=_wait_until(ends)
     )
-    reports = link_checks.recall_reports(workspace_id, content.links, now=now)
+    reports = asked_links
+    if reports is None:
+        reports = link_reports.recall_reports(workspace_id, content.links)
     checks = [
         *_check_parts(workspace_id, campaign, now=now),
         *_check_people(counts, may_grow=_may_grow(workspace_id)),
         *content.lines,
         *content_checks.describe_links(reports or (), recipient_count=counts.number),
         *content_checks.check_values(
-            workspace_id, campaign, counts, now=now, patience=_wait_until(ends)
+            workspace_id, campaign, counts, now=now, patience=_wait_until(ends, searches=2)
         ),
         *_check_footer(visitor),
         *_check_time(campaign, now=now),
@@ -116,9 +139,10 @@ def run_preflight(
     )
 
 
-def _wait_until(ends: float) -> timedelta:
-    """How long one search may take of all that the preflight may; never nothing."""
-    return max(_LEAST, min(audience.PATIENCE, timedelta(seconds=ends - monotonic())))
+def _wait_until(ends: float, *, searches: int = 1) -> timedelta:
+    """How long each of so many searches may take of all that the preflight may; never nothing."""
+    most_time = timedelta(seconds=ends - monotonic()) / searches
+    return max(_LEAST, min(audience.PATIENCE, most_time))
 
 
 def _check_dns(sender: Sender, *, now: datetime) -> Iterator[Check]:

@@ -1,10 +1,8 @@
 """What follows from a draft: its audience, preflight and forecast, and its tests."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
-from threading import Lock
 from typing import Any
 
 from django.conf import settings
@@ -25,7 +23,8 @@ from postledger.campaigns.runs import report
 from postledger.campaigns.states import RunState
 from postledger.contacts import audience
 from postledger.contacts.audience import FilterTooCostlyError
-from postledger.content import link_checks
+from postledger.content import link_reports
+from postledger.content.link_checks import LinkReport
 from postledger.deliveries.states import State
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard import refusals
@@ -39,7 +38,9 @@ from postledger.web.dashboard.editor import (
     preflight,
     readings,
 )
+from postledger.web.dashboard.editor.preflight import Preflight
 from postledger.web.dashboard.editor.readings import ReaderUnknownError
+from postledger.web.dashboard.editor.turns import Turns, TurnTakenError
 from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.pages.campaigns.editor import list_steps
 from postledger.web.dashboard.parameters import read_text
@@ -49,29 +50,19 @@ from postledger.web.shared.sentences import translate
 from postledger.web.shared.throttle import RateExceededError
 
 _ON_A_PAGE = 100
-_WAIT_OF_PART, _WAIT_OF_PAGE = 0.1, 5.0  # seconds until another check has ended
 _SETTLED = {RunState.OPEN, RunState.SENT, RunState.CLOSED, RunState.CANCELLED}
-# The checks of this process, and its questions about links, by workspace.
-_running: defaultdict[int, Lock] = defaultdict(Lock)
-_asking: defaultdict[int, Lock] = defaultdict(Lock)
+LINK_TURNS = Turns()
 
 
 @require_safe
 def show(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
-    """Everything that is computed from the draft, from one reading; a page without htmx.
-
-    One at a time for each workspace: it searches long among many contacts, and pages of others
-    wait for the same few threads.
-    """
+    """Everything that is computed from the draft, from one reading; a page without htmx."""
     campaign = _find_draft(visitor, campaign_id)
-    is_part = "HX-Request" in request.headers
-    running = _running[visitor.workspace.pk]
-    if not running.acquire(timeout=_WAIT_OF_PART if is_part else _WAIT_OF_PAGE):
-        return _show_busy(request, visitor, campaign, "editor_busy.html")
     try:
-        return show_checks(request, visitor, campaign, {})
-    finally:
-        running.release()
+        checked = preflight.run_preflight(visitor, campaign, now=datetime.now(UTC))
+    except TurnTakenError:
+        return _show_busy(request, visitor, campaign, "editor_busy.html")
+    return show_checks(request, visitor, checked, {})
 
 
 def _show_busy(
@@ -93,12 +84,12 @@ def _show_busy(
 def show_checks(
     request: HttpRequest,
     visitor: Visitor,
-    campaign: CampaignFacts,
+    checked: Preflight,
     typed: Mapping[str, Any],
     *,
     status: int = 200,
 ) -> HttpResponse:
-    checked = preflight.run_preflight(visitor, campaign, now=datetime.now(UTC))
+    campaign = checked.campaign
     is_part = "HX-Request" in request.headers
     values = {
         "title": _("Check and launch %(name)s") % {"name": campaign.name},
@@ -122,38 +113,67 @@ def show_checks(
 @require_safe
 def show_links(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
     """Asks the links of the email; asked by htmx, the lines of the preflight, else the page."""
-    campaign = _find_draft(visitor, campaign_id)
+    campaign, trouble = _find_draft(visitor, campaign_id), ""
+    reports: Sequence[LinkReport] | None = None
     is_part = "HX-Request" in request.headers
-    asking = _asking[visitor.workspace.pk]
-    if not asking.acquire(timeout=_WAIT_OF_PART if is_part else _WAIT_OF_PAGE):
-        return _show_busy(request, visitor, campaign, "editor_links_pending.html")
     try:
-        trouble = _ask_links(visitor, campaign)
-    finally:
-        asking.release()
-    if not is_part:
-        if trouble:
-            messages.warning(request, trouble)
-        return show_checks(request, visitor, campaign, {})
-    response = render_fragment(
-        request, visitor, "dashboard/editor_links.html", {"trouble": trouble}
-    )
-    if not trouble:
-        response.headers["HX-Trigger"] = "looked-up"  # the preflight has the answers then
+        with LINK_TURNS.take(visitor.workspace.pk):
+            reports = _read_links(visitor, campaign)
+    except TurnTakenError:
+        return _show_busy(request, visitor, campaign, "editor_links_pending.html")
+    except RateExceededError as exceeded:
+        text = _("Too many links were checked. Try again in %(minutes)s minutes.")
+        trouble = text % {"minutes": -(-exceeded.retry_after // 60)}
+    if is_part:
+        return _answer_links(request, visitor, reports or (), trouble)
+    if trouble:
+        messages.warning(request, trouble)
+    return _show_asked_links(request, visitor, campaign, reports)
+
+
+def _read_links(visitor: Visitor, campaign: CampaignFacts) -> Sequence[LinkReport]:
+    """Raises RateExceededError; a check that asks no link counts for nothing."""
+    workspace_id, now = visitor.workspace.pk, datetime.now(UTC)
+    links = content_checks.list_links(workspace_id, campaign, now=now, patience=audience.PATIENCE)
+    reports = link_reports.recall_reports(workspace_id, links)
+    if reports is not None:
+        return reports
+    throttle.count_visit(settings.LINK_CHECKS_OF_ONE, "links", str(workspace_id))
+    return link_reports.read_reports(workspace_id, links)
+
+
+def _answer_links(
+    request: HttpRequest, visitor: Visitor, reports: Sequence[LinkReport], trouble: str
+) -> HttpResponse:
+    """The preflight asks again for reports that are remembered; others are told here."""
+    links = [report.url for report in reports]
+    is_remembered = link_reports.recall_reports(visitor.workspace.pk, links) is not None
+    values = {
+        "trouble": trouble,
+        "checks": ()
+        if is_remembered
+        else list(content_checks.describe_links(reports, recipient_count=None)),
+        "is_counted": is_remembered and not trouble,
+        "is_part": True,
+    }
+    response = render_fragment(request, visitor, "dashboard/editor_links.html", values)
+    if values["is_counted"]:
+        response.headers["HX-Trigger"] = "looked-up"
     return response
 
 
-def _ask_links(visitor: Visitor, campaign: CampaignFacts) -> str:
-    """Why they were not asked; empty if they were."""
-    workspace_id, now = visitor.workspace.pk, datetime.now(UTC)
-    links = content_checks.list_links(workspace_id, campaign, now=now, patience=audience.PATIENCE)
+def _show_asked_links(
+    request: HttpRequest,
+    visitor: Visitor,
+    campaign: CampaignFacts,
+    reports: Sequence[LinkReport] | None,
+) -> HttpResponse:
+    now = datetime.now(UTC)
     try:
-        throttle.count_visit(settings.LINK_CHECKS_OF_ONE, "links", str(workspace_id))
-    except RateExceededError as exceeded:
-        text = _("Too many links were checked. Try again in %(minutes)s minutes.")
-        return text % {"minutes": -(-exceeded.retry_after // 60)}
-    link_checks.read_reports(workspace_id, links, now=now)
-    return ""
+        checked = preflight.run_preflight(visitor, campaign, now=now, asked_links=reports)
+    except TurnTakenError:
+        return _show_busy(request, visitor, campaign, "editor_links_pending.html")
+    return show_checks(request, visitor, checked, {})
 
 
 def _find_draft(visitor: Visitor, campaign_id: int) -> CampaignFacts:
@@ -236,12 +256,28 @@ def _send_test(request: HttpRequest, visitor: Visitor, campaign: CampaignFacts) 
         typed = {"test_to": to, "test_as": reader, field: _describe_test(error)}
         if is_part:
             return _answer_test(request, visitor, campaign, typed)
-        return show_checks(request, visitor, campaign, typed, status=422)
+        return _show_refused_test(request, visitor, campaign, typed, _describe_test(error))
     if is_part:
         return _answer_test(request, visitor, campaign, {})
     messages.success(request, _("The test is on its way; its state is below."))
     url = reverse("campaign_edit", args=[visitor.workspace.pk, campaign.id])
     return redirect(f"{url}#launch")
+
+
+def _show_refused_test(
+    request: HttpRequest,
+    visitor: Visitor,
+    campaign: CampaignFacts,
+    typed: Mapping[str, Any],
+    trouble: str,
+) -> HttpResponse:
+    try:
+        checked = preflight.run_preflight(visitor, campaign, now=datetime.now(UTC))
+    except TurnTakenError:
+        text = _("%(trouble)s Go back: the form still holds what you typed.")
+        title = _("The test was not sent")
+        return refusals.refuse(request, 422, title, text % {"trouble": trouble})
+    return show_checks(request, visitor, checked, typed, status=422)
 
 
 def _describe_test(error: RefusedError) -> str:

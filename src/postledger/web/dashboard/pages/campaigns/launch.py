@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -26,12 +27,15 @@ from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.editor import confirming, preflight
 from postledger.web.dashboard.editor.confirming import Answer
 from postledger.web.dashboard.editor.preflight import Preflight
+from postledger.web.dashboard.editor.turns import TurnTakenError
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.pages.campaigns.editor import read_moment
 from postledger.web.dashboard.pages.campaigns.editor_checks import show_checks
 from postledger.web.dashboard.parameters import read_text
 from postledger.web.dashboard.runs import rows
 from postledger.web.dashboard.senders import hours_words
+
+_FIELDS = ("seen", "shown", "typed", "sure")
 
 
 @require_POST
@@ -40,28 +44,35 @@ def launch(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResp
 
     Refused while the preflight has a problem, with the same words.
     """
-    campaign, now = drafts.find_campaign(visitor.workspace.pk, campaign_id), datetime.now(UTC)
-    checked = preflight.run_preflight(visitor, campaign, now=now)
+    campaign = drafts.find_campaign(visitor.workspace.pk, campaign_id)
+    try:
+        checked = preflight.run_preflight(visitor, campaign, now=datetime.now(UTC))
+    except TurnTakenError:
+        return _ask_to_repeat(request, visitor, campaign)
     if problems := checked.list_problems():
         text = _("It was not launched: %(problem)s.") % {"problem": problems[0].title.rstrip(".")}
-        return _refuse(request, visitor, campaign, text)
+        return _refuse(request, visitor, checked, text)
+    return _launch_checked(request, visitor, checked)
+
+
+def _launch_checked(request: HttpRequest, visitor: Visitor, checked: Preflight) -> HttpResponse:
     answer = confirming.read_answer(request.POST)
     if not answer.agrees(checked.counts):
         return _ask(request, visitor, checked, answer)
     try:
         run_id = launching.launch_campaign(
             visitor.workspace.pk,
-            campaign_id,
+            checked.campaign.id,
             actor=visitor.actor,
             member_id=visitor.member.pk,
-            now=now,
+            now=checked.at,
             as_of=read_moment(request.POST.get("seen", "")),
         )
     except NotFoundError:
         raise
     except RefusedError as error:
-        return _refuse(request, visitor, campaign, describe_refusal(error))
-    messages.success(request, _tell_launch(visitor, run_id, now))
+        return _refuse(request, visitor, checked, describe_refusal(error))
+    messages.success(request, _tell_launch(visitor, run_id, checked.at))
     return redirect("run", visitor.workspace.pk, run_id)
 
 
@@ -72,10 +83,24 @@ def _tell_launch(visitor: Visitor, run_id: UUID, now: datetime) -> str:
     return _("Launched. Its books are below, live.")
 
 
-def _refuse(
-    request: HttpRequest, visitor: Visitor, campaign: CampaignFacts, text: str
-) -> HttpResponse:
-    return show_checks(request, visitor, campaign, {"launch_error": text}, status=422)
+def _ask_to_repeat(request: HttpRequest, visitor: Visitor, campaign: CampaignFacts) -> HttpResponse:
+    """Another draft is being checked: nothing was launched, and the same form can be sent again."""
+    values = {
+        "title": _("%(name)s is not launched yet") % {"name": campaign.name},
+        "campaign": campaign,
+        "fields": {name: read_text(request.POST, name) for name in _FIELDS if name in request.POST},
+    }
+    return render_page(
+        request,
+        visitor,
+        "dashboard/launch_again.html",
+        values,
+        status=HTTPStatus.TOO_MANY_REQUESTS,
+    )
+
+
+def _refuse(request: HttpRequest, visitor: Visitor, checked: Preflight, text: str) -> HttpResponse:
+    return show_checks(request, visitor, checked, {"launch_error": text}, status=422)
 
 
 def _ask(
