@@ -7,7 +7,7 @@ from typing import LiteralString, TextIO
 
 from postledger.contacts import audience as audiences
 from postledger.contacts import sql
-from postledger.contacts.csv_columns import ATTRIBUTE, Field, csv_line, usual_target
+from postledger.contacts.csv_columns import ATTRIBUTE, Field, csv_line, is_plain_name
 from postledger.contacts.filters.expressions import EVERYBODY, Filter, OnList
 from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import say
@@ -92,7 +92,7 @@ def csv_lines(
 
 
 def _lines(workspace_id: int, audience: Filter, keys: list[str], *, is_raw: bool) -> Iterator[str]:
-    names = [ATTRIBUTE + key if _is_taken(key) else key for key in keys]
+    names = [key if is_plain_name(key) else ATTRIBUTE + key for key in keys]
     yield csv_line([*COLUMNS, *names], is_raw=is_raw)
     for *cells, attributes in _rows(workspace_id, audience):
         values = json.loads(attributes)
@@ -109,11 +109,6 @@ def _rows(workspace_id: int, audience: Filter) -> Iterator[list[str]]:
         if len(rows) < _AT_ONCE:
             return
         after = rows[-1][0]
-
-
-def _is_taken(key: str) -> bool:
-    """Whether an import would not read a column of this name as an attribute."""
-    return usual_target(key) != ATTRIBUTE + key
 
 
 def _text(values: Mapping[str, object], key: str) -> str:

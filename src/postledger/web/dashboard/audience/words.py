@@ -133,6 +133,8 @@ def describe_suppression(kept: Suppression) -> str:
 def describe_change(event: ConsentEvent) -> tuple[str, str, str]:
     """A change of consent: the sentence, its glyph and its tone."""
     sentence, icon, tone = _CHANGES[ConsentAction(event.action)]
+    if event.action == ConsentAction.IMPORTED and event.list is None:
+        return _("An import or a sync said that they get no mail."), "ban", ""
     name = name_scope(event.list.name if event.list else None)
     return str(sentence) % {"list": name}, icon, tone
 
