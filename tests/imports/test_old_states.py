@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from postledger.contacts import queries, suppressions
+from postledger.contacts.actions import erasing
 from postledger.contacts.models import Contact, Subscription
 from postledger.contacts.states import SubscriptionState, SuppressionReason
 from postledger.imports import old_states
@@ -118,6 +119,18 @@ def test_a_row_that_repeats_an_address_can_end_its_mail(acme: int, tmp_path: Pat
     )
 
     assert (done.subscribed, done.kept_back, done.duplicates) == (0, 1, 1)
+
+
+def test_an_erased_person_is_not_named_again_by_the_state_in_the_old_tool(
+    acme: int, tmp_path: Path
+) -> None:
+    erasing.erase(acme, address="left@example.com", actor="bob", now=people.NOW)
+
+    done = files.import_file(acme, files.write_file(tmp_path, CONTENT), mapping=MAPPING)
+
+    assert done.refused == 1
+    kept = suppressions.list_of_address(acme, address="left@example.com")
+    assert [one.address for one in kept] == [None]
 
 
 @pytest.mark.parametrize("name", ["Status", "EMAIL_MARKETING_STATUS", "Статус", "Estado"])
