@@ -5,8 +5,9 @@ import re
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from postledger.contacts.models import Contact, Subscription
+from postledger.contacts.models import ConsentEvent, Contact, Subscription
 from postledger.imports.models import Import
+from postledger.web.dashboard.audience import words
 from tests import cast
 from tests.contacts import people
 from tests.imports import files
@@ -132,3 +133,17 @@ def test_fields_of_the_newest_import_are_offered_however_few_contacts_have_them(
 
     for key in ("shoe_size", "first_name", "last_name"):
         assert f'value="attributes.{key}"' in page
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ("active", "Was imported for all email."),
+        ("unsubscribed", "An import or a sync said that they get no mail."),
+        (None, "An import or a sync said that they get no mail."),
+    ],
+)
+def test_the_history_says_what_an_import_meant_for_all_mail(after: str | None, said: str) -> None:
+    event = ConsentEvent(action="imported", after=after)
+
+    assert words.describe_change(event)[0] == said
