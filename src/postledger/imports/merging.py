@@ -150,6 +150,7 @@ def merge_staged(
     problems += [remark for remark in chunk.remarks if remark.row not in lost_rows]
     if target.list_id is not None:
         counts.subscribed = sql.rows(_SUBSCRIBE, params)[0][0]
+    if target.list_id is not None or Field.OLD_STATE in columns.fields:
         counts.kept_back, kept_back = staging.find_kept_back(columns)
         problems += kept_back
     return counts, sorted(problems, key=attrgetter("row"))

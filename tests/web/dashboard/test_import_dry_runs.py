@@ -65,6 +65,14 @@ def test_a_status_is_proposed_as_the_state_in_the_old_tool_and_ends_mail(olivia:
     assert f"Import {number} of people.csv" in history
 
 
+def test_who_left_the_old_tool_is_told_without_a_list_too(olivia: Person) -> None:
+    page = try_out(olivia, bring(olivia, STATES))
+
+    assert "2 people would be kept off a list." in page
+    assert re.search(r"Unsubscribed in the old tool</dt><dd>1<", page)
+    assert "Nobody would join a list." in page
+
+
 def test_a_status_that_becomes_an_attribute_is_asked_about(olivia: Person) -> None:
     number = bring(olivia, STATES.replace(b"Status", b"Newsletter"))
     assert olivia.read(f"imports/{number}/").count(HINT) == 1
