@@ -1,8 +1,10 @@
 """Decides in Python whether a contact meets a filter; the database must say the same."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from operator import ge, gt, le, lt
 from typing import Any
 
@@ -63,6 +65,8 @@ def _value(name: Column | AttributeField, traits: Traits) -> object:
             return getattr(traits, name.value)
 
 
+# A text that is written as JSON writes numbers, without an exponent.
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _ORDERS: Mapping[Op, Callable[[Any, Any], bool]] = {
     Op.OVER: gt,
     Op.AT_LEAST: ge,
@@ -88,7 +92,13 @@ def _holds(op: Op, actual: object, wanted: object) -> bool:
         case Op.CONTAINS:
             return isinstance(actual, str) and str(wanted) in actual
         case _:
-            return _is_comparable(actual) and _ORDERS[op](actual, wanted)
+            return _is_ordered(op, actual, wanted)
+
+
+def _is_ordered(op: Op, actual: object, wanted: object) -> bool:
+    if isinstance(actual, str) and _NUMBER.fullmatch(actual):
+        return _ORDERS[op](Decimal(actual), Decimal(str(wanted)))
+    return _is_comparable(actual) and _ORDERS[op](actual, wanted)
 
 
 def _is_same(actual: object, wanted: object) -> bool:

@@ -24,6 +24,11 @@ SCALARS = [
 ]  # fmt: skip
 # What an import may have left behind, beside what the API accepts.
 STORED = [*SCALARS, None, [], ["pro"], ["pro", 5], [None], [[]], {}, {"pro": 5}, [True], "5.0"]
+# Of an age: texts that read as numbers, and those that nearly do.
+NUMBERS = [
+    *STORED, "-1", "0.1", "1234.5", "99", "-0", "9" * 30 + ".5", "1e3", "1.234,56", "05", "+5",
+    ".5", "5.", "5\n", "\u0665", "NaN", "Infinity", "9" * 500, "1_000", "0x10", "--5",
+]  # fmt: skip
 LOCALES = [None, "en", "EN", "pt", "pt-BR", ""]
 PLACES = ["ocd-division/country:us", "ocd-division/country:us/state:oh", "OCD-x", ""]
 LISTS = ["news", "offers"]
@@ -39,7 +44,7 @@ def person(chance: Random) -> Traits:
         state_changed_at=chance.choice([None, *MOMENTS]),
         locale=chance.choice(LOCALES),
         ocd_ids=chance.sample(PLACES, chance.choice([0, 0, 1, 2])),
-        attributes={key: chance.choice(STORED) for key in keys},
+        attributes={key: chance.choice(NUMBERS if key == "age" else STORED) for key in keys},
         lists={key: chance.choice(list(SubscriptionState)) for key in chance.sample(LISTS, 1)}
         if chance.random() < 0.7
         else {},
@@ -182,6 +187,7 @@ def test_every_kind_of_condition_tells_people_apart(acme: int, crowd: dict[int, 
         {"field": "attributes.plan", "contains": "_"},
         {"field": "attributes.age", "over": 0},
         {"field": "attributes.age", "under": 5},
+        {"field": "attributes.age", "at_least": 1234},
         {"field": "locale", "starts_with": "pt"},
         {"field": "ocd_ids", "exists": False},
         {"list": "news", "in": ["paused", "pending"]},

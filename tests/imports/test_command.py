@@ -71,7 +71,7 @@ def test_a_dry_run_shows_the_difference_and_leaves_everything(acme: int, tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("import", "people.csv", "acme"), "--map"),
+        (("import", "people.csv", "acme", "--map", "E-Mail Adresse=-"), "--map"),
         (("import", "nothing.csv", "acme"), "No such file"),
         (("import", "people.csv", "nobody", *MAP), "no workspace"),
         (("import", "people.csv", "acme", *MAP, "--list", "news"), "no list 'news'"),

@@ -149,7 +149,7 @@ def test_rows_that_are_wrong_are_named_and_the_others_imported(acme: int, tmp_pa
         "email,name,locale,time_zone,ocd_ids\n"
         "nobody,,,,\n"
         "r2@example.com,a\x07b,,,\n"
-        "r3@example.com,,english,,\n"
+        "r3@example.com,,Klingonisch,,\n"
         "\n"
         "r4@example.com,,,Mars/Base,\n"
         "r5@example.com,,,,oh\n"
@@ -421,7 +421,7 @@ def test_a_mapping_is_kept_for_whoever_resumes(acme: int, tmp_path: Path) -> Non
     ("header", "mapping"),
     [
         ("name,city", {}),
-        ("email,mail", {}),
+        ("mail,courriel", {}),
         ("email,city,city", {}),
         ("email,first name,attributes.first_name", {}),
         ("email,city", {"town": "-"}),
@@ -444,7 +444,7 @@ def test_columns_that_make_no_sense_are_refused(
 @pytest.mark.parametrize(
     ("header", "remedy"),
     [
-        ("email,mail", "mapping 'mail' to '-'"),
+        ("mail,courriel", "mapping 'courriel' to '-'"),
         ("email,city,city", "Rename or remove one of them in the file"),
     ],
 )
@@ -527,3 +527,24 @@ def test_a_language_is_read_by_its_code_or_its_name(
 
     assert Contact.objects.get().locale == locale
     assert done.problem_count == (locale is None)
+
+
+@pytest.mark.parametrize(
+    ("header", "targets"),
+    [
+        ("email,locale,language", ["email", "locale", "attributes.language"]),
+        ("email,Name,Nome", ["email", "name", "attributes.Nome"]),
+        ("email,Idioma,Language", ["email", "locale", "attributes.Language"]),
+        ("email,Language,locale", ["email", "attributes.Language", "locale"]),
+        ("mail,email", ["attributes.mail", "email"]),
+        ("email,Nome,Cognome", ["email", "first_name", "last_name"]),
+    ],
+)
+def test_of_several_columns_for_one_field_the_others_are_attributes(
+    acme: int, tmp_path: Path, header: str, targets: list[str]
+) -> None:
+    path = files.write_file(tmp_path, f"{header}\n{R1},{R1},\n")
+
+    files.import_file(acme, path)
+
+    assert Import.objects.get().mapping == dict(zip(header.split(","), targets, strict=True))

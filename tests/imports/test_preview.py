@@ -49,7 +49,7 @@ def test_a_dry_run_tells_each_kind_of_row(peopled_acme: int, tmp_path: Path) -> 
     assert (summary.subscribed, summary.kept_back) == (2, {"bounced": 1})
     assert summary.samples == ["row 2, r***@example.com: name: 'Anna' → 'Ann'"]
     assert summary.reasons == {"This is not an email address.": 1}
-    assert [problem.row for problem in kept] == [6, 5, 8]
+    assert [problem.row for problem in kept] == [5, 6, 8]
 
 
 def test_somebody_who_is_deleted_after_the_trial_is_no_sample() -> None:

@@ -3,9 +3,10 @@
 import csv
 import io
 import re
-import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from enum import StrEnum
+
+from postledger.lib.folding import fold_accents
 
 ATTRIBUTE = "attributes."
 # Columns that an export adds for its reader, and an import leaves out: a file raises no consent.
@@ -26,6 +27,7 @@ class Field(StrEnum):
     TIME_ZONE = "time_zone"
     OCD_IDS = "ocd_ids"  # several, with spaces or semicolons between them
     EXTERNAL_ID = "external_id"
+    OLD_STATE = "old_state"  # whether the tool that the file comes from mailed this person
 
 
 PARTS_OF_NAME = (Field.FIRST_NAME, Field.LAST_NAME)
@@ -33,10 +35,9 @@ PARTS_OF_NAME = (Field.FIRST_NAME, Field.LAST_NAME)
 _SIGNS = str.maketrans("", "", " -_.")
 
 
-def _fold(column: str) -> str:
+def fold_words(text: str) -> str:
     """In lowercase, without accents and the signs between the words."""
-    decomposed = unicodedata.normalize("NFKD", column.casefold().translate(_SIGNS))
-    return "".join(char for char in decomposed if not unicodedata.combining(char))
+    return fold_accents(text.translate(_SIGNS))
 
 
 # What programs and people call them in English, German, Russian, Portuguese, Polish, Spanish and
@@ -55,7 +56,7 @@ _NAMES: Mapping[Field, str] = {
     Field.FIRST_NAME: "given name, forename, vorname, primeiro nome, imię, primer nombre, prénom",
     Field.LAST_NAME: (
         "surname, family name, nachname, familienname, фамилия, sobrenome, nazwisko, apellido,"
-        " apellidos, nom de famille"
+        " apellidos, nom de famille, cognome"
     ),
     Field.LOCALE: "language, lang, sprache, язык, idioma, língua, język, langue",
     Field.TIME_ZONE: (
@@ -63,17 +64,64 @@ _NAMES: Mapping[Field, str] = {
         " fuseau horaire"
     ),
 }
-_USUAL = {_fold(field): field for field in Field} | {
-    _fold(name): field for field, names in _NAMES.items() for name in names.split(", ")
+# Any column may be called so; its values tell whether it holds what the old tool said.
+_OLD_STATES = frozenset(
+    map(
+        fold_words,
+        (
+            "status",
+            "state",
+            "subscription status",
+            "subscription state",
+            "subscriber status",
+            "subscriber state",
+            "subscription",
+            "member status",
+            "contact status",
+            "email status",
+            "email marketing status",
+            "marketing status",
+            "optin status",
+            "Abonnement-Status",
+            "Abostatus",
+            "Anmeldestatus",
+            "Abonnentenstatus",
+            "статус",
+            "статус подписки",
+            "состояние",
+            "подписка",
+            "estado",
+            "estado da subscrição",
+            "estado da inscrição",
+            "status da inscrição",
+            "status da assinatura",
+            "situação",
+            "stan",
+            "status subskrypcji",
+            "stan subskrypcji",
+            "estado de suscripción",
+            "estado de la suscripción",
+            "estatus",
+            "statut",
+            "état",
+            "statut de l'abonnement",
+            "statut d'abonnement",
+            "statut d'inscription",
+        ),
+    )
+)
+_USUAL = {fold_words(field): field for field in Field} | {
+    fold_words(name): field for field, names in _NAMES.items() for name in names.split(", ")
 }
 # What is a full name by itself, and beside a column of the second name only a part of it.
 _PARTS: Mapping[tuple[str, str], Field] = {
     ("name", "vorname"): Field.LAST_NAME,
     ("nom", "prenom"): Field.LAST_NAME,
     ("nome", "sobrenome"): Field.FIRST_NAME,
+    ("nome", "cognome"): Field.FIRST_NAME,
     ("nombre", "apellido"): Field.FIRST_NAME,
     ("nombre", "apellidos"): Field.FIRST_NAME,
-    (_fold("имя"), _fold("фамилия")): Field.FIRST_NAME,
+    (fold_words("имя"), fold_words("фамилия")): Field.FIRST_NAME,
 }
 # A spreadsheet takes a cell that begins with one of these for a formula. A reader that splits at
 # other delimiters than commas sees cells begin inside ours, with quotes that we doubled.
@@ -87,22 +135,44 @@ def usual_target(column: str) -> str:
     """The field, or the attribute with its prefix, that a column of this name holds by default."""
     if column.startswith(ATTRIBUTE):
         return column
-    field = _USUAL.get(_fold(column))
+    field = _USUAL.get(fold_words(column))
     return field.value if field else ATTRIBUTE + column
 
 
-def usual_targets(header: Iterable[str]) -> dict[str, str]:
-    """The same for all columns with a name that an import reads: what one holds may depend on the
-    others.
+def is_plain_name(column: str) -> bool:
+    """Whether a column of this name is an attribute, whatever its values are."""
+    is_attribute = usual_target(column) == ATTRIBUTE + column
+    is_taken = fold_words(column) in _OLD_STATES or column in {STATE, LISTS}
+    return is_attribute and not is_taken
+
+
+def usual_targets(header: Iterable[str], state_like: Container[str] = ()) -> dict[str, str]:
+    """The same for all columns that an import reads: what one holds may depend on the others.
+
+    `state_like` are the columns whose values look like states of people in another tool. Of several
+    columns for one field, that of the field's own name has it, else the first one; the others are
+    attributes. Which of several is the address is not guessed.
     """
     targets = {
         column: usual_target(column) for column in header if column not in {"", STATE, LISTS}
     }
-    folded = {_fold(column): column for column in targets}
+    folded = {fold_words(column): column for column in targets}
     for (name, other), part in _PARTS.items():
         if {name, other} <= folded.keys() and part not in targets.values():
             targets[folded[name]] = part.value
+    for column in targets:
+        if column in state_like and fold_words(column) in _OLD_STATES:
+            targets[column] = Field.OLD_STATE.value
+    owners: dict[str, str] = {}
+    for column, target in sorted(targets.items(), key=lambda item: not _has_own_name(*item)):
+        owner = owners.setdefault(target, column)
+        if owner != column and (target != Field.EMAIL or _has_own_name(owner, target)):
+            targets[column] = ATTRIBUTE + column
     return targets
+
+
+def _has_own_name(column: str, target: str) -> bool:
+    return column == target or fold_words(column) == fold_words(target)
 
 
 def escape_formula(cell: str) -> str:

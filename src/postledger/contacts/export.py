@@ -13,7 +13,7 @@ from postledger.contacts.csv_columns import (
     STATE,
     Field,
     csv_line,
-    usual_target,
+    is_plain_name,
 )
 from postledger.contacts.filters.expressions import EVERYBODY, Filter, OnList
 from postledger.contacts.states import STOPS_EVERYTHING
@@ -114,7 +114,7 @@ def csv_lines(
 
 
 def _lines(workspace_id: int, audience: Filter, keys: list[str], *, is_raw: bool) -> Iterator[str]:
-    names = [ATTRIBUTE + key if _is_taken(key) else key for key in keys]
+    names = [key if is_plain_name(key) else ATTRIBUTE + key for key in keys]
     yield csv_line([*COLUMNS, *names, STATE, LISTS], is_raw=is_raw)
     for *cells, state, lists, attributes in _rows(workspace_id, audience):
         values = json.loads(attributes)
@@ -132,11 +132,6 @@ def _rows(workspace_id: int, audience: Filter) -> Iterator[list[str]]:
         if len(rows) < _AT_ONCE:
             return
         after = rows[-1][0]
-
-
-def _is_taken(key: str) -> bool:
-    """Whether an import would not read a column of this name as an attribute."""
-    return usual_target(key) != ATTRIBUTE + key or key in {STATE, LISTS}
 
 
 def _text(values: Mapping[str, object], key: str) -> str:

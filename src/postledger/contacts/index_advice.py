@@ -11,6 +11,7 @@ from psycopg import sql as pg
 
 from postledger.contacts import audience as audiences
 from postledger.contacts import sql
+from postledger.contacts.filter_sql import NUMBER
 from postledger.contacts.filters.expressions import (
     All,
     AnyOf,
@@ -102,12 +103,12 @@ def _index_for(audience: Not | OnList | Comparison) -> Sequence[str] | None:
 
 # Not partial where it matters how many rows have which value: for a partial index, the planner does
 # not use the statistics of ANALYZE.
-_BY_VALUE: LiteralString = "(workspace_id, (attributes -> {key}))"
+_BY_NUMBER: LiteralString = "(workspace_id, (" + " ".join(NUMBER.split()) + "))"
 _FOR_ATTRIBUTES: dict[Op, LiteralString] = {
-    Op.OVER: _BY_VALUE,
-    Op.AT_LEAST: _BY_VALUE,
-    Op.UNDER: _BY_VALUE,
-    Op.AT_MOST: _BY_VALUE,
+    Op.OVER: _BY_NUMBER,
+    Op.AT_LEAST: _BY_NUMBER,
+    Op.UNDER: _BY_NUMBER,
+    Op.AT_MOST: _BY_NUMBER,
     Op.STARTS_WITH: "(workspace_id, (attributes ->> {key}) text_pattern_ops)",
     Op.CONTAINS: "USING gin ((attributes ->> {key}) gin_trgm_ops)",
     Op.EXISTS: "(workspace_id, id) WHERE deleted_at IS NULL AND (attributes ->> {key}) IS NOT NULL",
@@ -118,7 +119,8 @@ _WITHOUT: LiteralString = (
 
 
 def _create_unless_exists(definition: LiteralString, key: str = "") -> Sequence[str]:
-    columns = pg.SQL(definition).format(key=pg.Literal(key)).as_string()
+    attributes = pg.SQL("attributes")
+    columns = pg.SQL(definition).format(key=pg.Literal(key), attributes=attributes).as_string()
     # The name identifies the definition.
     name = f"contacts_contact_{sha256(columns.encode()).hexdigest()[:8]}"
     [(exists,)] = sql.rows("SELECT to_regclass(%(name)s) IS NOT NULL", {"name": name})

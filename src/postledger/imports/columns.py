@@ -1,6 +1,6 @@
 """Which column of a file holds which field of a contact."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from postledger.contacts import details
@@ -34,13 +34,15 @@ class Columns:
         return self.header[self.fields[field]] if field in self.fields else ""
 
 
-def map_columns(header: Sequence[str], mapping: Mapping[str, str]) -> Columns:
+def map_columns(
+    header: Sequence[str], mapping: Mapping[str, str], state_like: Container[str] = ()
+) -> Columns:
     """Finds the target of each column: by the mapping, else by its name, else as an attribute.
 
-    Columns without a name are ignored.
+    Columns without a name are ignored. `state_like` are those whose values say who gets mail.
     """
     _refuse_invalid(header, mapping)
-    usual = usual_targets(header)
+    usual = usual_targets(header, state_like)
     targets: dict[str, int] = {}
     for index, name in enumerate(header):
         target = mapping.get(name) or usual.get(name, IGNORED)

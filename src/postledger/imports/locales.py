@@ -1,10 +1,10 @@
 """Reads the language in a cell, as a code or by its name."""
 
 import re
-import unicodedata
 
 from django.conf.locale import LANG_INFO
 
+from postledger.lib.folding import fold_accents
 from postledger.lib.values import LOCALE_PATTERN
 
 _LOCALE = re.compile(LOCALE_PATTERN)
@@ -18,7 +18,7 @@ def read_locale(cell: str) -> str:
     """
     if _LOCALE.fullmatch(cell):
         return cell
-    if code := _BY_NAME.get(_fold(cell)):
+    if code := _BY_NAME.get(fold_accents(cell)):
         return code
     spelled = _spell(cell)
     is_known = spelled.partition("-")[0] in _LANGUAGES
@@ -31,15 +31,9 @@ def _spell(code: str) -> str:
     return "-".join((language.lower(), *parts))
 
 
-def _fold(name: str) -> str:
-    """Without capitals and accents: many type them without."""
-    decomposed = unicodedata.normalize("NFKD", name.casefold())
-    return "".join(char for char in decomposed if not unicodedata.combining(char))
-
-
 _LANGUAGES = {code.partition("-")[0] for code in LANG_INFO}
 _BY_NAME = {
-    _fold(info[name]): _spell(info["code"])
+    fold_accents(info[name]): _spell(info["code"])
     for info in LANG_INFO.values()
     for name in ("name", "name_local")
     if name in info

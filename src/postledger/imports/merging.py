@@ -7,12 +7,16 @@ run begins with the row after the last one that counts.
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, field, fields
+from operator import attrgetter
 from typing import LiteralString
 
 import psycopg
 from django.db import IntegrityError, connection, transaction
 
 from postledger.contacts import sql
+from postledger.contacts.actions import apply_feedback
+from postledger.contacts.consent import Origin
+from postledger.contacts.csv_columns import Field
 from postledger.imports import staging
 from postledger.imports.columns import Columns
 from postledger.imports.models import Import, ImportState
@@ -95,7 +99,7 @@ def retry_overtaken[T](merge: Callable[[], T]) -> T:
 
 @transaction.atomic
 def _import_chunk(import_id: int, target: Target, chunk: PreparedChunk) -> None:
-    sql.share_consent_lock(target.workspace_id)
+    lock_consents(target)
     earlier_problems = _claim(import_id, chunk)
     duplicates = staging.stage_rows(target.columns, chunk.lines)
     counts, problems = merge_staged(target, chunk, duplicates)
@@ -103,13 +107,22 @@ def _import_chunk(import_id: int, target: Target, chunk: PreparedChunk) -> None:
     _advance(import_id, chunk, counts, len(problems))
 
 
+def lock_consents(target: Target) -> None:
+    """Takes the lock of the transaction that merges: alone, if the file can end consents."""
+    if Field.OLD_STATE in target.columns.fields:
+        sql.take_consent_lock(target.workspace_id)
+    else:
+        sql.share_consent_lock(target.workspace_id)
+
+
 def merge_staged(
     target: Target, chunk: PreparedChunk, duplicates: list[RowProblem]
 ) -> tuple[RowCounts, list[RowProblem]]:
-    """Writes the contacts and subscriptions of the staged rows.
+    """Writes the contacts and subscriptions of the staged rows; returns the problems by row.
 
-    The caller's transaction shares the lock of those who join the workspace.
+    The caller's transaction has called `lock_consents`.
     """
+    _end_consents(target, chunk)
     columns = target.columns
     params = {
         "workspace": target.workspace_id,
@@ -137,9 +150,17 @@ def merge_staged(
     problems += [remark for remark in chunk.remarks if remark.row not in lost_rows]
     if target.list_id is not None:
         counts.subscribed = sql.rows(_SUBSCRIBE, params)[0][0]
+    if target.list_id is not None or Field.OLD_STATE in columns.fields:
         counts.kept_back, kept_back = staging.find_kept_back(columns)
         problems += kept_back
-    return counts, problems
+    return counts, sorted(problems, key=attrgetter("row"))
+
+
+def _end_consents(target: Target, chunk: PreparedChunk) -> None:
+    """Suppresses those who left the old tool, also by a row that repeats an address."""
+    if chunk.ended:
+        origin = Origin(target.source, target.actor)
+        apply_feedback.apply_reports(target.workspace_id, chunk.ended, origin=origin)
 
 
 def _claim(import_id: int, chunk: PreparedChunk) -> int:

@@ -70,8 +70,7 @@ def _overview(record: Import, held: frozenset[int]) -> ImportOverview:
         record,
         list=record.list.key if record.list else None,
         mapping=record.mapping,
-        upload=record.upload
-        and record.upload | {"suggested": usual_targets(record.upload["header"])},
+        upload=record.upload and record.upload | {"suggested": _suggest(record.upload)},
         preview=_read_preview(record),
         waiting=None if record.pk in held else _waiting_for(record),
         trouble=_read_trouble(record),
@@ -84,6 +83,10 @@ def _overview(record: Import, held: frozenset[int]) -> ImportOverview:
         changed_at=record.changed_at,
         finished_at=record.finished_at,
     )
+
+
+def _suggest(upload: Mapping[str, Any]) -> Mapping[str, str]:
+    return usual_targets(upload["header"], upload.get("state_like", ()))
 
 
 def _read_preview(record: Import) -> Mapping[str, Any] | None:

@@ -1,7 +1,7 @@
 """The dry run of an import: each chunk is merged and rolled back."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
-from postledger.contacts import lists, sql
+from postledger.contacts import lists
 from postledger.contacts.models import Contact, List
 from postledger.imports import merging, reading, running, staging
 from postledger.imports.columns import Columns, map_columns
@@ -51,7 +51,7 @@ class ImportPreview(RowCounts):
 
 
 type ReportPreview = Callable[[ImportPreview], None]
-type KeepProblems = Callable[[Iterable[RowProblem]], None]
+type KeepProblems = Callable[[Sequence[RowProblem]], None]
 
 
 def preview_import(  # noqa: PLR0913  what an import takes, and two callbacks
@@ -73,7 +73,8 @@ def preview_import(  # noqa: PLR0913  what an import takes, and two callbacks
     """
     list_id = None if list_key is None else lists.get_active_id(workspace_id, list_key)
     survey = reading.survey_new_file(path)
-    preview = ImportPreview(survey=survey, columns=map_columns(survey.header, mapping))
+    columns = map_columns(survey.header, mapping, survey.state_like)
+    preview = ImportPreview(survey=survey, columns=columns)
     target = Target(workspace_id, list_id, preview.columns, source="dry run", actor="")
     staging.forget_addresses()
     for chunk in running.prepared_chunks(
@@ -91,7 +92,7 @@ def _try_chunk(
     # Outside of what is rolled back: the next chunks look for the addresses of this one.
     duplicates = staging.stage_rows(target.columns, chunk.lines)
     with transaction.atomic():
-        sql.share_consent_lock(target.workspace_id)
+        merging.lock_consents(target)
         if new_list:
             target = replace(target, list_id=_create_list(target.workspace_id, new_list))
         counts, problems = merging.merge_staged(target, chunk, duplicates)

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Self
 
+from postledger.contacts.csv_columns import ATTRIBUTE, PARTS_OF_NAME
 from postledger.imports.models import Import, ImportProblem, ImportState
 from postledger.imports.problems import MOST_PROBLEMS, RowProblem
 from postledger.imports.refusals import ImportUnknownError
 from postledger.lib.sentences import say
+
+_RECENT = 20  # imports whose columns are offered as attributes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,6 +71,16 @@ def find_import(workspace_id: int, import_id: int) -> Import:
 
 def find_progress(workspace_id: int, import_id: int) -> ImportProgress:
     return ImportProgress.of(find_import(workspace_id, import_id))
+
+
+def list_imported_attributes(workspace_id: int) -> set[str]:
+    """The attributes that the columns of the newest imports were mapped to."""
+    started = Import.objects.filter(workspace_id=workspace_id, started_at__isnull=False)
+    mappings = started.order_by("-pk").values_list("mapping", flat=True)[:_RECENT]
+    targets = {target for mapping in mappings for target in mapping.values()}
+    parts = {part.value for part in PARTS_OF_NAME if part in targets}
+    prefixed = {target for target in targets if target.startswith(ATTRIBUTE)}
+    return parts | {target.removeprefix(ATTRIBUTE) for target in prefixed}
 
 
 def read_state(import_id: int) -> ImportState:

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from postledger.imports import encodings
+from postledger.imports import encodings, old_states
 from postledger.imports.refusals import FileRefusedError
 from postledger.lib.sentences import say
 from postledger.providers import addresses
@@ -18,6 +18,7 @@ LONGEST_LINE = 1_000_000
 MOST_COLUMNS = 200
 # Blank ones cost as much as others: an upload has ten times as many line ends as addresses.
 MOST_ROWS = 5_000_000
+_SAMPLE = 1_000  # rows whose values tell what a column may be
 
 _DELIMITERS = (",", ";", "\t", "|")
 _MEGABYTE = 1 << 20
@@ -41,6 +42,7 @@ class FileSurvey:
     row_count: int  # without the header
     size: int
     sha256: str
+    state_like: tuple[str, ...] = ()  # columns whose first values say who gets mail
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,10 @@ def survey_file(path: Path) -> FileSurvey:
             raise FileRefusedError(say("The file has no rows. Export it again, with column names."))
         header, body = _read_header(first), first.end
         row_count = _count_rows(read_chunks(file, dialect, offset=body, row=2))
-    return FileSurvey(dialect, header, body, row_count, file_bytes.size, file_bytes.sha256)
+        sample = next(read_chunks(file, dialect, offset=body, row=2, size=_SAMPLE), None)
+    state_like = old_states.find_state_columns(header, sample.records) if sample else ()
+    size, sha256 = file_bytes.size, file_bytes.sha256
+    return FileSurvey(dialect, header, body, row_count, size, sha256, state_like)
 
 
 def survey_new_file(path: Path) -> FileSurvey:

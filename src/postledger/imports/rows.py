@@ -3,14 +3,16 @@
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from postledger.contacts import details
+from postledger.contacts.consent import StateReport
 from postledger.contacts.csv_columns import Field, read_cell
 from postledger.contacts.details import Details, InvalidContactError
-from postledger.imports import locales
+from postledger.imports import locales, old_states
 from postledger.imports.columns import Columns
+from postledger.imports.old_states import OldState
 from postledger.imports.problems import RowProblem
 from postledger.imports.reading import FileChunk
 from postledger.lib.sentences import Sentence, say
@@ -35,10 +37,14 @@ class PreparedChunk:
     next_row: int
     first_byte: int
     next_byte: int
-    lines: list[str]  # each with its row number first, then the address
     blank_count: int
-    problems: list[RowProblem]
-    remarks: list[RowProblem]  # of rows that are imported without a cell
+    lines: list[str] = field(
+        default_factory=list
+    )  # each with its row number first, then the address
+    problems: list[RowProblem] = field(default_factory=list)
+    # Of rows that are imported without a cell, or kept off the list by one.
+    remarks: list[RowProblem] = field(default_factory=list)
+    ended: list[StateReport] = field(default_factory=list)  # of people who left the old tool
 
 
 class _RowRefusedError(Exception):
@@ -50,14 +56,16 @@ class _RowRefusedError(Exception):
 
 
 def prepare_chunk(columns: Columns, chunk: FileChunk) -> PreparedChunk:
-    lines: list[str] = []
-    problems: list[RowProblem] = []
-    remarks: list[RowProblem] = []
-    blank_count = 0
+    prepared = PreparedChunk(
+        chunk.first_row,
+        chunk.first_row + len(chunk.records),
+        chunk.start,
+        chunk.end,
+        blank_count=sum(not any(cells) for cells in chunk.records),
+    )
     read_row = _row_reader(columns)
     for row, cells in enumerate(chunk.records, chunk.first_row):
         if not any(cells):
-            blank_count += 1
             continue
         try:
             try:
@@ -67,14 +75,35 @@ def prepare_chunk(columns: Columns, chunk: FileChunk) -> PreparedChunk:
                     raise
                 # A person is worth more than their language.
                 line = read_row(_without(cells, columns.fields[Field.LOCALE]))
-                remarks.append(_problem(columns, row, error))
-            lines.append(f"{row}\t{line}\n")
+                prepared.remarks.append(_problem(columns, row, error))
+            prepared.lines.append(f"{row}\t{line}\n")
+            if Field.OLD_STATE in columns.fields:
+                _note_old_state(columns, row, cells, prepared)
         except _RowRefusedError as error:
-            problems.append(_problem(columns, row, error))
-    next_row = chunk.first_row + len(chunk.records)
-    return PreparedChunk(
-        chunk.first_row, next_row, chunk.start, chunk.end, lines, blank_count, problems, remarks
+            prepared.problems.append(_problem(columns, row, error))
+    return prepared
+
+
+_UNKNOWN_STATE = say("This is no known state, so the import does not subscribe the person.")
+_NO_STATE = say("The state in the old tool is missing; the import does not subscribe the person.")
+_NAME_STATE = say("Write subscribed or unsubscribed, and import the row again.")
+
+
+def _note_old_state(
+    columns: Columns, row: int, cells: Sequence[str], prepared: PreparedChunk
+) -> None:
+    """Keeps the end of mail that the old tool reported of a row, or that the state is unknown."""
+    address, value = (
+        read_cell(cells[index]) if (index := columns.fields[each]) < len(cells) else ""
+        for each in (Field.EMAIL, Field.OLD_STATE)
     )
+    state = old_states.read_old_state(value)
+    if report := old_states.report_old_state(address, state):
+        prepared.ended.append(report)
+    if state is OldState.UNKNOWN:
+        column = columns.name_of(Field.OLD_STATE)
+        problem = _UNKNOWN_STATE if value else _NO_STATE
+        prepared.remarks.append(RowProblem.quoting(row, column, value, problem, _NAME_STATE))
 
 
 def _without(cells: list[str], index: int) -> list[str]:
@@ -95,10 +124,11 @@ def _row_reader(columns: Columns) -> Callable[[list[str]], str]:
     printable, so only backslashes need an escape; JSON escapes the remaining characters itself.
     """
     width = len(columns.header)
-    email, name, first, last, from_name, locale, time_zone, ocd_ids, external = (
+    email, name, first, last, from_name, locale, time_zone, ocd_ids, external, old_state = (
         columns.fields.get(field, width) for field in Field
     )
     is_plain = PLAIN.fullmatch
+    has_states = Field.OLD_STATE in columns.fields
 
     def read_row(cells: list[str]) -> str:
         # One empty cell more than there are columns: fields without a column are read from it.
@@ -118,6 +148,7 @@ def _row_reader(columns: Columns) -> Callable[[list[str]], str]:
             _check_time_zone(read_cell(cells[time_zone])),
             _encode_attributes(columns, cells),
             _join_ocd_ids(cells[ocd_ids]),
+            old_states.read_old_state(read_cell(cells[old_state])) if has_states else "",
         )
         return "\t".join(values).replace("\\", "\\\\")
 

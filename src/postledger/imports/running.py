@@ -44,7 +44,7 @@ def start_import(  # noqa: PLR0913  a file, its destination, and the actor
     """
     list_id = None if list_key is None else lists.get_active_id(workspace_id, list_key)
     survey = reading.survey_new_file(path)
-    columns = map_columns(survey.header, mapping)
+    columns = map_columns(survey.header, mapping, survey.state_like)
     with transaction.atomic():
         record = Import.objects.create(
             workspace_id=workspace_id,

@@ -15,6 +15,7 @@ from psycopg import sql as pg
 from postledger.contacts import details, sql, suppressions
 from postledger.contacts.csv_columns import Field
 from postledger.imports.columns import Columns
+from postledger.imports.old_states import OldState
 from postledger.imports.problems import RowProblem
 from postledger.lib.sentences import say
 
@@ -29,7 +30,7 @@ TRUNCATE contacts_file_address
 _CREATE_STAGED: LiteralString = """
 CREATE TEMPORARY TABLE IF NOT EXISTS contacts_staged (
     row_number bigint, address text, external_id text, name text, from_name text, locale text,
-    time_zone text, attributes jsonb, places text
+    time_zone text, attributes jsonb, places text, old_state text
 ) ON COMMIT DELETE ROWS;
 TRUNCATE contacts_staged
 """
@@ -125,6 +126,7 @@ TRUNCATE contacts_matched
 # addresses, so that neighbours are looked up together, and lie together once they are contacts.
 # Of two suppressions the one of all mail counts: NULL is the largest list. A suppression for the
 # list alone leaves a new contact active. Of an erased person only the hash of the address is left.
+# An old state that ended nothing leaves a subscription that there is here.
 _MATCH = pg.SQL("""
 INSERT INTO contacts_matched
 SELECT staged.row_number, staged.address, nullif(staged.external_id, ''), staged.name,
@@ -176,9 +178,12 @@ LEFT JOIN LATERAL (
 ) AS subscription ON true
 CROSS JOIN LATERAL (
     SELECT coalesce(
+        CASE WHEN staged.old_state IN ('old_unsubscribed', 'old_complained', 'old_bounced')
+             THEN staged.old_state END,
         CASE WHEN contact.state <> 'active' THEN contact.state END,
         suppression.reason,
-        CASE WHEN subscription.state IN ('unsubscribed', 'suppressed') THEN subscription.state END
+        CASE WHEN subscription.state IN ('unsubscribed', 'suppressed') THEN subscription.state END,
+        CASE WHEN subscription.state IS NULL THEN nullif(staged.old_state, '') END
     ) AS reason
 ) AS kept_back
 """).format(implied_state=suppressions.IMPLIED_STATE)
@@ -232,6 +237,10 @@ _REASONS = {
     "complained": say("This person reported our mail as spam, and is not subscribed."),
     "by_hand": say("The workspace suppresses the address."),
     "suppressed": say("The address is suppressed for the list."),
+    OldState.NOT_SUBSCRIBED: say("This person got no mail from your old tool."),
+    OldState.UNSUBSCRIBED: say("This person unsubscribed in your old tool."),
+    OldState.COMPLAINED: say("This person reported mail from your old tool as spam."),
+    OldState.BOUNCED: say("The address bounced in your old tool."),
 }
 
 
@@ -245,6 +254,7 @@ def find_kept_back(columns: Columns) -> tuple[Counter[str], list[RowProblem]]:
     return Counter(reason for _, _, reason in kept_back), [
         RowProblem.quoting(row, column, address, _REASONS[reason], remedy)
         for row, address, reason in kept_back
+        if reason != OldState.UNKNOWN  # its remark says more
     ]
 
 

@@ -86,6 +86,7 @@ def _summarize(path: Path, survey: FileSurvey) -> dict[str, object]:
         "encoding": survey.dialect.encoding,
         "delimiter": survey.dialect.delimiter,
         "header": list(survey.header),
+        "state_like": list(survey.state_like),
         "rows": [[cell[:_SHOWN_LETTERS] for cell in row[: len(survey.header)]] for row in rows],
     }
 
@@ -161,8 +162,9 @@ def _check_settings(
 ) -> dict[str, object]:
     """The columns of the record to change; checks what can be checked without the file."""
     header = read_header(record)
+    state_like = record.upload.get("state_like", ()) if record.upload else ()
     return {
-        "mapping": map_columns(header, mapping).targets() if header else {},
+        "mapping": map_columns(header, mapping, state_like).targets() if header else {},
         "list_id": None if list_key is None else lists.get_active_id(record.workspace_id, list_key),
         "trouble": None,
         "due_at": Now(),

@@ -1,9 +1,8 @@
 """A worker's jobs with uploaded files: dry runs and imports, each by one worker at a time."""
 
-from collections.abc import Callable
-from dataclasses import asdict, fields
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from datetime import timedelta
-from itertools import islice
 from pathlib import Path
 from typing import LiteralString
 
@@ -99,7 +98,7 @@ def _list_unchanged(record: Import) -> QuerySet[Import]:
 
 
 def _preview(record: Import, path: Path, check: Callable[[object], None]) -> None:
-    problems: list[RowProblem] = []
+    kept = _FirstProblems()
     dry_run = preview.preview_import(
         record.workspace_id,
         path,
@@ -107,18 +106,30 @@ def _preview(record: Import, path: Path, check: Callable[[object], None]) -> Non
         list_key=record.list.key if record.list else None,
         new_list=record.upload.get("new_list", "") if record.upload else "",
         report=check,
-        keep=lambda more: problems.extend(islice(more, _SHOWN_PROBLEMS - len(problems))),
+        keep=kept.add,
     )
     _list_unchanged(record).update(
         state=ImportState.UPLOADED.value,
-        preview=_document(dry_run, problems),
+        preview=_document(dry_run, kept),
         trouble=None,
         changed_at=Now(),
     )
 
 
-def _document(dry_run: ImportPreview, problems: list[RowProblem]) -> dict[str, object]:
-    """A dry run as it is kept with the import; `problems` are the first ones."""
+@dataclass(slots=True)
+class _FirstProblems:
+    """The first problems of a file, and how many there are."""
+
+    first: list[RowProblem] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, of_chunk: Sequence[RowProblem]) -> None:
+        self.first += of_chunk[: _SHOWN_PROBLEMS - len(self.first)]
+        self.count += len(of_chunk)
+
+
+def _document(dry_run: ImportPreview, kept: _FirstProblems) -> dict[str, object]:
+    """A dry run as it is kept with the import."""
     counts = {counter.name: getattr(dry_run, counter.name) for counter in fields(RowCounts)}
     return {
         **counts,
@@ -126,7 +137,8 @@ def _document(dry_run: ImportPreview, problems: list[RowProblem]) -> dict[str, o
         "reasons": dict(dry_run.reasons.most_common(_SHOWN_REASONS)),
         "samples": dry_run.samples,
         "changes": [asdict(change) for change in dry_run.changes],
-        "problems": [problem.write_document() for problem in problems],
+        "problems": [problem.write_document() for problem in kept.first],
+        "problem_count": kept.count,
     }
 
 

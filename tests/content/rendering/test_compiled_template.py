@@ -266,6 +266,19 @@ def test_what_fails_while_it_is_filled_is_a_refusal(source: str) -> None:
         html(source)
 
 
+@pytest.mark.parametrize("tag", ["{% if revenue > 50 %}", "{% unless 50 < revenue %}"])
+def test_a_text_that_is_compared_with_a_number_is_told_with_its_tag_and_a_remedy(tag: str) -> None:
+    source = f"{{% if name %}}{tag}x{{% end{tag.split()[1]} %}}{{% endif %}}"
+
+    with pytest.raises(RenderError) as raised:
+        html(source, name="Ann", revenue="1234.5")
+
+    said = str(raised.value)
+    assert f"{tag} compares a number with a value that is a text for this reader." in said
+    remedy = said[said.index("{% assign") : -1].replace("total", "revenue")
+    assert html(remedy + "{% if revenue > 50 %}much{% endif %}", revenue="1234.5") == "much"
+
+
 def test_the_names_a_program_uses_are_known_before_it_runs() -> None:
     program = CompiledTemplate(
         "{{ a.b }}{% if c %}{% for d in e %}{{ d }}{% endfor %}{% endif %}", is_html=True

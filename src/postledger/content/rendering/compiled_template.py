@@ -23,9 +23,10 @@ from postledger.content.rendering.choices import Choice, find_choice, find_path
 from postledger.content.rendering.html.checks import Finding
 from postledger.content.rendering.liquid import liquid
 from postledger.content.rendering.liquid.liquid import Budget, BudgetedContext
+from postledger.content.rendering.liquid.liquid_errors import describe_error
 from postledger.content.rendering.liquid.liquid_text import split_liquid
 from postledger.lib.errors import RefusedError
-from postledger.lib.sentences import Sentence, say
+from postledger.lib.sentences import say
 
 type Values = Mapping[str, object]
 
@@ -153,11 +154,11 @@ class CompiledTemplate:
             raise MissingVariableError(name) from None
         except ResourceLimitError as error:
             raise RenderError(
-                say("The template is too costly: %(reason)s.", reason=_describe(error))
+                say("The template is too costly: %(reason)s.", reason=describe_error(error))
             ) from None
         except Exception as error:  # noqa: BLE001  filters fail in many ways with values of people
             raise RenderError(
-                say("The template cannot be rendered: %(reason)s.", reason=_describe(error))
+                say("The template cannot be rendered: %(reason)s.", reason=describe_error(error))
             ) from None
 
     def text(self, values: Values, budget: Budget | None = None) -> str:
@@ -238,7 +239,7 @@ def _parsed(source: str, *, is_html: bool) -> BoundTemplate:
         raise InvalidTemplateError("liquid_too_deep", 1, say("Nest fewer conditions.")) from None
     except LiquidError as error:
         context = error.context()
-        message = _describe(error)
+        message = describe_error(error)
         line = context[0] if context else _find_line(source, message)
         remedy = say("Liquid does not understand this: %(message)s.", message=message)
         raise InvalidTemplateError("liquid_invalid", line, remedy) from None
@@ -273,7 +274,7 @@ def _fails_with(tag: str, message: str) -> bool:
     try:
         _ENVIRONMENTS[False].from_string(tag)
     except LiquidError as error:
-        return _describe(error) == message
+        return describe_error(error) == message
     return False
 
 
@@ -380,10 +381,3 @@ _MARKUP = re.compile("[<>&\"']")
 def _escape(text: str) -> str:
     # Most values have nothing to escape, and looking is faster than a new Markup.
     return str(escape(text)) if _MARKUP.search(text) else text
-
-
-def _describe(error: BaseException) -> str:
-    message = getattr(error, "message", None)
-    if isinstance(message, Sentence):
-        return message
-    return str(message or type(error).__name__)[:200]

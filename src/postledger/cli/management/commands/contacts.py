@@ -53,7 +53,7 @@ class Command(base_command.NounCommand):
             type=_column_and_field,
             metavar="COLUMN=FIELD",
             help="the field of a column: email, name, first_name, last_name, from_name, locale,"
-            " time_zone, ocd_ids, external_id, attributes.KEY, or - to ignore it",
+            " time_zone, ocd_ids, external_id, old_state, attributes.KEY, or - to ignore it",
         )
         export_.add_argument("--list", metavar="KEY", help="only those who get this list's mail")
         export_.add_argument(

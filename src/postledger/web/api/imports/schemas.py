@@ -21,8 +21,8 @@ class ImportSettings(RequestSchema):
         default={},
         max_length=MOST_COLUMNS,
         description="The field of each column, by the column's name: email, name, first_name,"
-        " last_name, from_name, locale, time_zone, ocd_ids, external_id, attributes.KEY, or - to"
-        " ignore it. Columns that are not named are mapped as suggested.",
+        " last_name, from_name, locale, time_zone, ocd_ids, external_id, old_state,"
+        " attributes.KEY, or - to ignore it. Columns that are not named are mapped as suggested.",
         examples=[{"Mail": "email", "Notes": "-"}],
     )
     list: ListKey | None = Field(
@@ -119,6 +119,7 @@ class ImportPreviewOut(ResponseSchema):
     reasons: dict[str, int] = Field(description="Why rows are refused, with counts.")
     samples: list[str] = Field(description="Some contacts that would change.")
     problems: list[ProblemRow] = Field(description="The first rows with problems.")
+    problem_count: int = Field(default=0, description="All problems of rows.")
 
 
 class ImportDetails(ImportOut):

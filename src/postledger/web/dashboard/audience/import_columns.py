@@ -1,8 +1,8 @@
 """Which column of an uploaded file becomes what, as a person chooses it on the page. Pure."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import QueryDict
@@ -18,7 +18,7 @@ from postledger.web.dashboard.parameters import read_text
 AN_ATTRIBUTE = "attribute"  # with a key that is written beside it
 TARGETS: Mapping[str, Promise | str] = {
     Field.EMAIL: gettext_lazy("Address"),
-    Field.NAME: gettext_lazy("Name"),
+    Field.NAME: gettext_lazy("Full name"),
     Field.FIRST_NAME: gettext_lazy("First name"),
     Field.LAST_NAME: gettext_lazy("Last name"),
     Field.FROM_NAME: gettext_lazy("Name they see as the sender"),
@@ -26,6 +26,7 @@ TARGETS: Mapping[str, Promise | str] = {
     Field.TIME_ZONE: gettext_lazy("Time zone"),
     Field.OCD_IDS: gettext_lazy("Places (OCD ids)"),
     Field.EXTERNAL_ID: gettext_lazy("External id"),
+    Field.OLD_STATE: gettext_lazy("State in the old tool"),
     AN_ATTRIBUTE: gettext_lazy("Attribute"),
     IGNORED: gettext_lazy("Leave out"),
 }
@@ -42,6 +43,7 @@ class ColumnChoice:
     values: str  # the first ones
     target: str
     key: str
+    ignores_state: bool = False  # its values look as if they said who left the old tool
 
     @property
     def other_name(self) -> str:
@@ -89,19 +91,25 @@ def list_choices(
 
     `known_keys` are those of attributes that contacts have already.
     """
-    targets = mapping or _propose_targets(upload["header"], known_keys)
-    return [
+    state_like = upload.get("state_like", ())
+    targets = mapping or _propose_targets(upload["header"], state_like, known_keys)
+    choices = [
         _make_choice(number, name, upload["rows"], targets, given)
         for number, name in enumerate(upload["header"])
         if name
     ]
+    if any(choice.target == Field.OLD_STATE for choice in choices):
+        return choices
+    return [replace(choice, ignores_state=choice.name in state_like) for choice in choices]
 
 
-def _propose_targets(header: Sequence[str], known_keys: Iterable[str]) -> dict[str, str]:
+def _propose_targets(
+    header: Sequence[str], state_like: Container[str], known_keys: Iterable[str]
+) -> dict[str, str]:
     """Letters name an attribute as it is written, so columns that differ in case share a key."""
     known = {_fold(key): key for key in known_keys}
     targets: dict[str, str] = {}
-    for name, usual in usual_targets(header).items():
+    for name, usual in usual_targets(header, state_like).items():
         target = usual
         if target == ATTRIBUTE + name:
             folded = _fold(name)

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from postledger.deliveries.states import State
 from postledger.imports.models import ImportState
+from postledger.imports.old_states import OldState
 from postledger.imports.overview import ImportOverview
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.components import balance
@@ -40,6 +41,11 @@ KEPT_BACK: Mapping[str, Word] = {
     "complained": gettext_lazy("Reported spam"),
     "by_hand": gettext_lazy("Suppressed by hand"),
     "suppressed": gettext_lazy("Suppressed for the list"),
+    OldState.UNSUBSCRIBED: gettext_lazy("Unsubscribed in the old tool"),
+    OldState.BOUNCED: gettext_lazy("Bounced in the old tool"),
+    OldState.COMPLAINED: gettext_lazy("Reported spam in the old tool"),
+    OldState.NOT_SUBSCRIBED: gettext_lazy("Not subscribed in the old tool"),
+    OldState.UNKNOWN: gettext_lazy("Unknown state in the old tool"),
 }
 
 

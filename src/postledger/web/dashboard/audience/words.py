@@ -133,8 +133,16 @@ def describe_suppression(kept: Suppression) -> str:
 def describe_change(event: ConsentEvent) -> tuple[str, str, str]:
     """A change of consent: the sentence, its glyph and its tone."""
     sentence, icon, tone = _CHANGES[ConsentAction(event.action)]
+    if _ends_all_mail(event):
+        return _("An import or a sync said that they get no mail."), "ban", ""
     name = name_scope(event.list.name if event.list else None)
     return str(sentence) % {"list": name}, icon, tone
+
+
+def _ends_all_mail(event: ConsentEvent) -> bool:
+    """Whether it was imported that the owner of the address left, or that it takes no mail."""
+    is_import = event.action == ConsentAction.IMPORTED and event.list is None
+    return is_import and event.after != ContactState.ACTIVE
 
 
 def name_source(source: str) -> str:

@@ -16,6 +16,7 @@ from postledger.contacts.filters.expressions import EVERYBODY
 from postledger.contacts.models import List
 from postledger.contacts.states import ListKind
 from postledger.content import articles, templates
+from postledger.imports import queries
 from postledger.lib.errors import RefusedError
 from postledger.web.dashboard import text_names
 from postledger.web.dashboard.editor import conditions
@@ -118,8 +119,11 @@ def list_insertable(fields: Iterable[FieldChoice]) -> list[str]:
 
 
 def list_attributes(workspace_id: int) -> list[str]:
-    """The attributes of some contacts: those that most have are among them."""
-    return sorted({key for attributes in _sample_attributes(workspace_id) for key in attributes})
+    """The attributes of some contacts, so that those that most have are among them, and of the
+    newest imports, whose contacts a sample may miss.
+    """
+    sampled = {key for attributes in _sample_attributes(workspace_id) for key in attributes}
+    return sorted(sampled | queries.list_imported_attributes(workspace_id))
 
 
 def list_values(workspace_id: int) -> list[tuple[str, list[str]]]:

@@ -18,6 +18,7 @@ from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.people.roles import Permission
 from postledger.contacts import lists
 from postledger.contacts import queries as contact_queries
+from postledger.contacts.csv_columns import Field
 from postledger.contacts.lists import ListExistsError, ListUnknownError
 from postledger.contacts.states import ListKind
 from postledger.imports import overview, problems, queries, uploads, workbooks
@@ -322,6 +323,8 @@ def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
             "changes": _list_changes(visitor, shown.preview),
             "kept_back": import_figures.list_kept_back(shown.preview),
             "kept_back_count": sum(shown.preview["kept_back"].values()),
+            "reads_old_states": Field.OLD_STATE in shown.mapping.values(),
+            "problem_count": shown.preview.get("problem_count", 0),  # older dry runs have none
             "changing": shown.preview["created"] + shown.preview["updated"],
             "importable": sum(shown.preview[name] for name in ("created", "updated", "unchanged")),
         }

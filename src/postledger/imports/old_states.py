@@ -1,0 +1,120 @@
+"""Reads whether the tool that a file comes from mailed a person, as its exports say it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from functools import lru_cache
+
+from postledger.contacts.consent import StateReport
+from postledger.contacts.csv_columns import fold_words
+from postledger.contacts.states import ConsentAction, ContactState, SuppressionReason
+
+# Of the values of a column, to look like such states: programs add words of their own.
+_MOST_UNKNOWN = 0.1
+
+
+class OldState(StrEnum):
+    """The state of a person in the old tool; empty where nothing keeps them off a list."""
+
+    SUBSCRIBED = ""
+    NOT_SUBSCRIBED = "old_not_subscribed"
+    UNSUBSCRIBED = "old_unsubscribed"
+    COMPLAINED = "old_complained"
+    BOUNCED = "old_bounced"
+    UNKNOWN = "old_unknown"
+
+
+_REPORTED: Mapping[OldState, tuple[ContactState, SuppressionReason]] = {
+    OldState.UNSUBSCRIBED: (ContactState.UNSUBSCRIBED, SuppressionReason.UNSUBSCRIBED),
+    OldState.COMPLAINED: (ContactState.UNSUBSCRIBED, SuppressionReason.COMPLAINED),
+    OldState.BOUNCED: (ContactState.BOUNCED, SuppressionReason.BOUNCED),
+}
+# In English, German, Russian, Portuguese, Polish, Spanish and French.
+_WORDS: Mapping[OldState, str] = {
+    OldState.SUBSCRIBED: (
+        "subscribed, subscriber, active, confirmed, opted in, opt in, enabled,"
+        " angemeldet, abonniert, abonnent, aktiv, bestätigt, eingetragen,"
+        " подписан, подписана, подписано, подписался, подписалась, подписчик, активен, активна,"
+        " активный, активная, активно, подтверждён, подтверждена, подтверждено,"
+        " inscrito, inscrita, subscrito, subscrita, assinante, ativo, ativa, confirmado,"
+        " confirmada, subskrybent, subskrybuje, zapisany, zapisana, aktywny, aktywna,"
+        " potwierdzony, potwierdzona, suscrito, suscrita, suscripto, suscripta, suscriptor,"
+        " activo, activa, abonné, abonnée, inscrit, inscrite, actif, active, confirmé, confirmée"
+    ),
+    OldState.NOT_SUBSCRIBED: (
+        "non subscribed, nonsubscribed, not subscribed, never subscribed, transactional, pending,"
+        " unconfirmed, not confirmed, inactive, archived, disabled, deleted, removed, blocked,"
+        " suppressed, invited,"
+        " nicht abonniert, nicht angemeldet, nicht bestätigt, unbestätigt, ausstehend, inaktiv,"
+        " archiviert, gelöscht, gesperrt, blockiert,"
+        " не подписан, не подписана, не подтверждён, не подтверждена, ожидает, неактивен,"
+        " неактивна, неактивный, неактивная, архив, удалён, удалена, заблокирован,"
+        " заблокирована, não inscrito, não inscrita, não subscrito, não subscrita, pendente,"
+        " não confirmado, não confirmada, inativo, inativa, arquivado, arquivada, excluído,"
+        " excluída, removido, removida, bloqueado, bloqueada,"
+        " niezapisany, niezapisana, niepotwierdzony, niepotwierdzona, oczekujący, oczekująca,"
+        " nieaktywny, nieaktywna, zarchiwizowany, zarchiwizowana, usunięty, usunięta,"
+        " zablokowany, zablokowana, no suscrito, no suscrita, pendiente, no confirmado,"
+        " no confirmada, inactivo, inactiva, archivado, archivada, eliminado, eliminada,"
+        " non abonné, non abonnée, non inscrit, non inscrite, en attente, non confirmé,"
+        " non confirmée, inactif, archivé, archivée, supprimé, supprimée, bloqué, bloquée"
+    ),
+    OldState.UNSUBSCRIBED: (
+        "unsubscribed, unsubscriber, unsubscribe, opted out, opt out,"
+        " abgemeldet, abbestellt, ausgetragen, gekündigt,"
+        " отписан, отписана, отписано, отписался, отписалась, отписка,"
+        " cancelado, cancelada, descadastrado, descadastrada, desinscrito, desinscrita,"
+        " inscrição cancelada, subscrição cancelada, assinatura cancelada,"
+        " wypisany, wypisana, wypisał się, wypisała się, zrezygnował, zrezygnowała,"
+        " rezygnacja, desuscrito, desuscrita, baja, dado de baja, dada de baja,"
+        " suscripción cancelada, désabonné, désabonnée, désinscrit, désinscrite"
+    ),
+    OldState.COMPLAINED: (
+        "complained, complaint, complainer, spam, spam complaint, spam report, reported spam,"
+        " marked as spam, abuse, abuse complaint, beschwerde, spambeschwerde, spam-beschwerde,"
+        " als spam gemeldet, жалоба, пожаловался, пожаловалась, жалоба на спам, спам,"
+        " reclamação, denúncia, denunciou spam, marcado como spam, skarga, zgłoszony spam,"
+        " queja, queja de spam, plainte, signalé comme spam"
+    ),
+    OldState.BOUNCED: (
+        "bounced, bounce, hard bounce, hard bounced, hardbounce, cleaned, undeliverable, invalid,"
+        " invalid email, gebounct, gebounced, bereinigt, unzustellbar, nicht zustellbar,"
+        " ungültig, hardbounced,"
+        " очищен, очищена, очищено, недоставлено, не доставлено, недоступен, недействителен,"
+        " rejeitado, rejeitada, devolvido, devolvida, limpo, limpa, inválido, inválida,"
+        " odrzucony, odrzucona, odbity, odbita, wyczyszczony, wyczyszczona, nieprawidłowy,"
+        " niedostarczalny, rebotado, rebotada, rebote, limpiado, limpiada, depurado, depurada,"
+        " nettoyé, nettoyée, rejeté, rejetée, invalide"
+    ),
+}
+_BY_WORD = {
+    fold_words(word): state for state, words in _WORDS.items() for word in words.split(", ")
+}
+
+
+@lru_cache(maxsize=4096)
+def read_old_state(cell: str) -> OldState:
+    """What a cell says; an empty or unknown one says nothing that a consent could rest on."""
+    return _BY_WORD.get(fold_words(cell), OldState.UNKNOWN)
+
+
+def find_state_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """The columns whose values look like states of people in another tool."""
+    return tuple(
+        name
+        for number, name in enumerate(header)
+        if name and _look_like_states(row[number] for row in rows if number < len(row))
+    )
+
+
+def _look_like_states(cells: Iterable[str]) -> bool:
+    values = [cell for cell in cells if cell]
+    unknown = sum(read_old_state(value) is OldState.UNKNOWN for value in values)
+    return bool(values) and unknown <= _MOST_UNKNOWN * len(values)
+
+
+def report_old_state(address: str, state: OldState) -> StateReport | None:
+    """What ends the mail to an address; None where the old tool reported no end."""
+    if state not in _REPORTED:
+        return None
+    after, reason = _REPORTED[state]
+    return StateReport(address, ConsentAction.IMPORTED, None, state=after, reason=reason)
