@@ -71,7 +71,7 @@ def test_a_dry_run_shows_the_difference_and_leaves_everything(acme: int, tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("import", "people.csv", "acme", "--map", "E-Mail Adresse=-"), "--map"),
+        (("import", "people.csv", "acme", "--map", "Contact point=-"), "--map"),
         (("import", "nothing.csv", "acme"), "No such file"),
         (("import", "people.csv", "nobody", *MAP), "no workspace"),
         (("import", "people.csv", "acme", *MAP, "--list", "news"), "no list 'news'"),
@@ -107,4 +107,4 @@ def test_an_export_is_written_where_it_is_wanted(acme: int, tmp_path: Path) -> N
 
     assert output.read_text().splitlines() == command_line.run("contacts", "export", "acme")
     empty = ',""' * 6
-    assert output.read_text().splitlines()[1] == f'"{R1}"{empty}'
+    assert output.read_text().splitlines()[1] == f'"{R1}"{empty},"active",""'
