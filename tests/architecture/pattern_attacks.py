@@ -247,6 +247,7 @@ ATTACKS: Mapping[str, Attack] = {
     "web.dashboard.editor.conditions: _NUMBER": Attack("1"),
     "web.dashboard.editor.readings: _PAGE_ID": Attack("0", end="-"),
     "web.dashboard.editor.snippets: _MARKUP": Attack("["),
+    "web.dashboard.pages.content.branding: _BARE_COLOUR": Attack("0"),
     "web.dashboard.typed_numbers: _DECIMAL": Attack(".000", "1"),
     "web.dashboard.typed_numbers: _NOT_DIGITS": Attack("a"),
     "web.dashboard.typed_numbers: _TWO_READINGS": Attack("1"),
