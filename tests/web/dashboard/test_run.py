@@ -14,12 +14,13 @@ from django.test import Client
 from postledger.accounts import provider_accounts
 from postledger.accounts.models import AuditEntry, Member, Sender
 from postledger.accounts.people.roles import Role
-from postledger.campaigns.models import Run
+from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.runs import run_control
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.entries import Entry
 from postledger.deliveries.figures import pace
 from postledger.deliveries.models import StreamPace
+from postledger.deliveries.reasons import Reason
 from postledger.web.dashboard.runs import questions
 from postledger.web.dashboard.runs.pace import draw_pace
 from tests import cast, round_trips
@@ -137,6 +138,30 @@ def test_the_page_says_why_it_waits_who_paused_it_and_what_was_done(
     assert "Anna paused it." in text, "the trail"
     assert "program launched it." in text, "the key by its name"
     assert alice.get(f"/v1/runs/{run_id}").body["hold"]["actor"] == anna.actor
+
+
+def test_a_run_is_not_resumed_where_its_sender_is_held(alice: Caller, anna: Person) -> None:
+    run_id = make_run(alice)
+    sender_id = Campaign.objects.get().sender_id
+    ledger.hold_sender(sender_id, reason=Reason.PAUSED, actor="bob", detail="Nora: complaints")
+
+    text, overview = anna.read(page(run_id)), anna.read("")
+    refused = anna.client.post(anna.url(page(run_id, "resume/")), follow=True)
+
+    for shown in (text, overview):
+        assert f'href="{anna.url("attention/")}#held">Look at the sender</a>' in shown
+        assert f'action="{anna.url(page(run_id, "resume/"))}"' not in shown
+    assert "To send, release the sender." in text
+    assert "resume the run" not in text
+    assert "The run itself is not paused: its sender is held." in refused.content.decode()
+    assert "Resumed" not in refused.content.decode()
+
+    anna.post(page(run_id, "pause/"))
+    both = anna.read(page(run_id))
+    resumed = anna.client.post(anna.url(page(run_id, "resume/")), follow=True).content.decode()
+    assert "Look at the sender" in both
+    assert "Paused by Anna until you resume it." in both
+    assert "Resumed. Its sender is still held, so nothing is sent yet." in resumed
 
 
 def test_causes_that_ask_for_a_person_come_first_and_in_red(alice: Caller, anna: Person) -> None:

@@ -70,7 +70,9 @@ def _list_doubts(workspace_id: int, run: Progress) -> Iterator[Why]:
 
 def _describe(workspace_id: int, live: LiveRun, names: Mapping[str, str], cause: Cause) -> Why:
     run = live.progress
-    hold = next((hold for hold in run.holds if hold.reason == cause.code), None)
+    hold = next(
+        (hold for hold in run.holds if (hold.reason, hold.scope) == (cause.code, cause.scope)), None
+    )
     if hold is None:
         return why.describe_cause(cause, names=names)
     if hold.scope is not HoldScope.STREAM:
