@@ -77,6 +77,10 @@ class OverviewFigures:
         return self.last_minute.accepted / _MINUTE.total_seconds()
 
     @property
+    def counted_until(self) -> datetime:
+        return self.last_minute.at + _MINUTE
+
+    @property
     def is_new(self) -> bool:
         """Whether nothing was ever sent, as far as today and the last week tell."""
         is_idle = not self.day.planned and not self.work.streams
