@@ -239,6 +239,7 @@ ATTACKS: Mapping[str, Attack] = {
     "web.api.common.json_size: _STRING_OR_START": Attack('"a', end=""),
     "web.public.branded: _ORIGIN": Attack("a.", "https://"),
     "web.public.pages: _PICTURE": Attack("0"),
+    "web.public.subscribe: _LANGUAGE": Attack("a"),
     "web.dashboard.formats: _CODE": Attack("a", "`"),
     "web.dashboard.text_names: _BETWEEN": Attack(" "),
     "web.dashboard.audience.import_columns: _BETWEEN": Attack(" "),
