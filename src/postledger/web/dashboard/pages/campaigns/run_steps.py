@@ -46,7 +46,7 @@ def resume(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse
         return _refuse(request, visitor, run_id, error)
     run = progress.find_progress(workspace_id, run_id, now=datetime.now(UTC))
     level = messages.SUCCESS if is_resumed else messages.ERROR
-    messages.add_message(request, level, words.describe_resume(run, is_resumed=is_resumed))
+    messages.add_message(request, level, str(words.describe_resume(run, is_resumed=is_resumed)))
     return redirect("run", workspace_id, run_id)
 
 

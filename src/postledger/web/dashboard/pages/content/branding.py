@@ -98,7 +98,7 @@ class BrandingForm(SharedForm):
         return logo
 
     def clean_logo_url(self) -> str:
-        return _check(brandings.check_logo, self.cleaned_data["logo_url"])
+        return _check(brandings.check_logo, str(self.cleaned_data["logo_url"]))
 
     def clean_accent(self) -> str:
         typed: str = self.cleaned_data["accent"].lower()
@@ -107,10 +107,10 @@ class BrandingForm(SharedForm):
         )
 
     def clean_name(self) -> str:
-        return _check(workspaces.check_footer_line, self.cleaned_data["name"])
+        return _check(workspaces.check_footer_line, str(self.cleaned_data["name"]))
 
     def clean_address(self) -> str:
-        return _check(workspaces.check_footer_line, self.cleaned_data["address"])
+        return _check(workspaces.check_footer_line, str(self.cleaned_data["address"]))
 
 
 def _check[Value](check: Callable[[Value], object], value: Value) -> Value:
