@@ -240,7 +240,7 @@ def test_an_articles_title_can_be_seen(acme: int) -> None:
             SliceFields(published_from=NOW, published_until=NOW),
             "the time until which readers get it is not after",
         ),
-        (SliceFields(is_headline=True, title=" \n"), "a headline needs a title or a dek"),
+        (SliceFields(is_headline=True, title=" \n"), "a headline needs a title, or a dek"),
     ],
 )
 def test_a_slice_nobody_could_get_is_refused(acme: int, draft: SliceFields, message: str) -> None:

@@ -46,6 +46,7 @@ def test_two_causes_are_told_and_the_one_that_ends_last_comes_first() -> None:
         "the next opening comes",
         "Wait, or change the working hours of the workspace or the sender. A run keeps the delivery"
         " window that its campaign had at the launch.",
+        scope=HoldScope.STREAM,
     )
     assert (second.code, second.until) == ("rate_per_hour", NOON + HOUR)
 

@@ -210,8 +210,8 @@ def _storing(fields: SliceFields) -> Iterator[None]:
     )
     headline = InvalidSliceError(
         say(
-            "The slice was not stored: a headline needs a title or a dek. Write one, or let the"
-            " slice be no headline."
+            "The slice was not stored: a headline needs a title, or a dek (the short text under"
+            " it). Write one, or let the slice be no headline."
         ),
         "title",
     )

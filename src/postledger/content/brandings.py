@@ -14,8 +14,8 @@ from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import say
 
 LONGEST_URL = 500
-# Without braces, which are Liquid, and quotes.
-_LOGO_URL = re.compile(r"https?://[^\s\"'<>{}\\]+")
+# Without braces, which are Liquid, quotes, and brackets, which can make a URL unreadable.
+_LOGO_URL = re.compile(r"https?://[^\s\"'<>{}\[\]\\]+")
 
 
 class InvalidLogoError(RefusedError):
@@ -44,8 +44,8 @@ def lock_branding(workspace_id: int) -> Branding:
 def set_branding(workspace_id: int, *, logo_url: str, accent: str, actor: str) -> None:
     """Empty texts mean none."""
     colour = accent.lower()
-    _check_logo(logo_url)
-    _check_accent(colour)
+    check_logo(logo_url)
+    check_accent(colour)
     with transaction.atomic():
         models.Branding.objects.update_or_create(
             workspace_id=workspace_id,
@@ -56,19 +56,19 @@ def set_branding(workspace_id: int, *, logo_url: str, accent: str, actor: str) -
         trail.note(workspace_id, actor=actor, action="branding.changed", subject=subject, data=data)
 
 
-def _check_logo(url: str) -> None:
+def check_logo(url: str) -> None:
     if url and (len(url) > LONGEST_URL or not _LOGO_URL.fullmatch(url)):
         raise InvalidLogoError(
             say(
                 "'%(url)s' cannot be the address of a logo: use one that begins with https://,"
-                " at most %(longest)s characters, without spaces, quotes and braces.",
+                " at most %(longest)s characters, without spaces, quotes, brackets and braces.",
                 url=url[:200],
                 longest=LONGEST_URL,
             )
         )
 
 
-def _check_accent(colour: str) -> None:
+def check_accent(colour: str) -> None:
     if not colour:
         return
     if not rules.is_colour(colour):

@@ -27,8 +27,27 @@ def find_base_url() -> str:
 
 def keep_picture(workspace_id: int, content: bytes, *, actor: str) -> str:
     """The public URL of the picture, which nobody can guess; the same bytes keep their URL."""
-    base_url, media_type = find_base_url(), picture_types.find_type(content)
-    if not base_url:
+    base_url, media_type = find_base_url(), check_picture(content)
+    picture, is_new = models.Picture.objects.get_or_create(
+        workspace_id=workspace_id,
+        digest=sha256(content).digest(),
+        defaults={
+            "name": secrets.token_hex(_NAME_BYTES),
+            "media_type": media_type,
+            "content": content,
+        },
+    )
+    if is_new:
+        data: dict[str, trail.Fact] = {"bytes": len(content), "type": media_type}
+        subject = f"picture {picture.pk}"
+        trail.note(workspace_id, actor=actor, action="picture.added", subject=subject, data=data)
+    return f"{base_url}/{picture.name}.{ENDINGS[media_type]}"
+
+
+def check_picture(content: bytes) -> str:
+    """Its media type, if it can be stored."""
+    media_type = picture_types.find_type(content)
+    if not find_base_url():
         raise InvalidPictureError(
             say(
                 "The picture was not stored: mail programs could not load it, because this"
@@ -44,20 +63,7 @@ def keep_picture(workspace_id: int, content: bytes, *, actor: str) -> str:
         )
     if len(content) > MOST_BYTES:
         raise refuse_large()
-    picture, is_new = models.Picture.objects.get_or_create(
-        workspace_id=workspace_id,
-        digest=sha256(content).digest(),
-        defaults={
-            "name": secrets.token_hex(_NAME_BYTES),
-            "media_type": media_type,
-            "content": content,
-        },
-    )
-    if is_new:
-        data: dict[str, trail.Fact] = {"bytes": len(content), "type": media_type}
-        subject = f"picture {picture.pk}"
-        trail.note(workspace_id, actor=actor, action="picture.added", subject=subject, data=data)
-    return f"{base_url}/{picture.name}.{ENDINGS[media_type]}"
+    return media_type
 
 
 def refuse_large() -> InvalidPictureError:

@@ -187,9 +187,12 @@ def _wait_of_stream(stream: StreamFacts, now: datetime) -> MailWait | None:
     """The hold that ends last: it comes before the mail's own reason."""
     holds = causes.sort_in_force(stream.holds, now=now)
     if holds:
+        mail_holds = list(map(_mail_hold, holds))
         waiting = _explained(holds[0].reason, holds[0].since, holds[0].until)
         fails_at = next((hold.fails_at for hold in holds if hold.fails_at), None)
-        return replace(waiting, fails_at=fails_at, holds=list(map(_mail_hold, holds)))
+        return replace(
+            waiting, moved_by=mail_holds[0].moved_by, fails_at=fails_at, holds=mail_holds
+        )
     if stream.cancelled_at:
         why = gettext("its stream was cancelled")
         failed, cancelled = gettext("it is booked as failed"), gettext("it is booked as cancelled")
@@ -199,7 +202,7 @@ def _wait_of_stream(stream: StreamFacts, now: datetime) -> MailWait | None:
 
 
 def _mail_hold(hold: Hold) -> MailHold:
-    explanation = explain_reason(hold.reason)
+    explanation = explain_reason(hold.reason, scope=hold.scope)
     return MailHold(
         hold.scope, hold.reason, explanation.why, hold.since, hold.until, explanation.moved_by
     )

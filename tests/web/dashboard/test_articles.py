@@ -171,7 +171,7 @@ def test_a_wrong_slice_is_refused_and_keeps_what_was_typed(anna: Person, may: st
     moment = anna.post(f"{may}slices/new/", title="Kept", published_from="soon")
 
     assert refused.status_code == moment.status_code == 422
-    assert "a headline needs a title or a dek" in refused.content.decode()
+    assert "a headline needs a title, or a dek" in refused.content.decode()
     assert ">\nKept</textarea>" in refused.content.decode()
     assert "Write a day and a time" in moment.content.decode()
     assert 'value="soon"' in moment.content.decode()
@@ -349,6 +349,17 @@ def test_a_slice_that_is_no_headline_says_that_its_title_is_not_in_the_mail(
 ) -> None:
     assert "Of another slice they see only the text." in anna.read(f"{may}slices/new/")
     assert "readers see the title of their headline" in anna.read("content/new-article/")
+
+
+def test_an_empty_slice_is_refused_in_words_of_its_page(anna: Person, may: str) -> None:
+    empty = anna.post(f"{may}slices/new/", section="1", body_md="  ", section_order="one")
+    mended = anna.post(f"{may}slices/new/", section="1", body_md="  ", section_order="1")
+
+    assert "Write a whole number, such as 2." in empty.content.decode()
+    assert mended.status_code == 422
+    assert "Write a text: the slice is empty." in mended.content.decode()
+    assert "Short text under the title" in mended.content.decode()
+    assert articles.list_slices(anna.workspace_id, article_key="may") == []
 
 
 def test_a_slice_that_stays_a_draft_says_so(anna: Person, may: str) -> None:

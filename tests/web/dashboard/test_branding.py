@@ -61,6 +61,23 @@ def test_everything_that_is_wrong_is_said_at_once(anna: Person) -> None:
     assert accounts.organisation(anna.workspace_id).name == "Acme"
 
 
+def test_a_wrong_logo_hides_nothing_else_that_is_wrong(anna: Person) -> None:
+    address = save(anna, logo_url="https://[a.example/x.png", accent="lightblue", address="{1}")
+    upload = save(anna, logo=file(SVG), accent="#ffee00", name="{Acme}")
+
+    for answer, wrong in ((address, "logo_url accent address"), (upload, "logo accent name")):
+        page = answer.content.decode()
+        assert answer.status_code == 422
+        assert re.findall(r'id="id_(\w+)_error"', page) == wrong.split()
+    assert "is not a colour: write it as #1d4ed8." in address.content.decode()
+
+
+def test_a_colour_is_taken_without_its_sharp_sign(anna: Person) -> None:
+    assert save(anna, accent="B01e3c").status_code == 302
+
+    assert brandings.find_branding(anna.workspace_id).accent == "#b01e3c"
+
+
 def test_what_is_wrong_with_a_line_of_the_footer_stands_beside_it(anna: Person) -> None:
     page = save(anna, name="{Acme}").content.decode()
 

@@ -255,6 +255,16 @@ def test_a_server_that_does_not_answer_is_not_stored_and_the_field_says_so(alice
     assert not Sender.objects.exists()
 
 
+def test_a_server_without_starttls_is_said_beside_the_encryption(
+    alice: Person, smtp: FakeSmtp
+) -> None:
+    answer = alice.client.post(alice.url("start/provider/"), smtp_fields(smtp, tls="starttls"))
+
+    assert answer.status_code == 422
+    errors = errors_of(answer)
+    assert errors == {"tls": "This server offers no STARTTLS. Choose another encryption."}
+
+
 def test_a_wrong_password_stands_beside_the_password_and_is_not_repeated(alice: Person) -> None:
     refusal = {Phase.AUTH: "535 5.7.8 bad credentials"}
     with installations.smtp(FakeSmtp(refusal, features=(*FEATURES, "AUTH PLAIN"))) as server:
@@ -271,12 +281,6 @@ def test_a_wrong_password_stands_beside_the_password_and_is_not_repeated(alice: 
 NO_HOST = "This is not the name or the address of a host: write it as smtp.example.com."
 
 
-WHOLE = (
-    "Write a whole number, such as 12000. A space, a dot or a comma may only separate groups of"
-    " three digits."
-)
-
-
 @pytest.mark.parametrize(
     ("fields", "field", "words"),
     [
@@ -289,7 +293,11 @@ WHOLE = (
             "port",
             "Write a number of at most 65535.",
         ),
-        ({"kind": "smtp", "host": "127.0.0.1", "port": "x"}, "port", WHOLE),
+        (
+            {"kind": "smtp", "host": "127.0.0.1", "port": "x"},
+            "port",
+            "Write a whole number, such as 587.",
+        ),
         ({"kind": "ses"}, "region", "Fill this in."),
         (
             {"kind": "ses", "region": "Ireland"},

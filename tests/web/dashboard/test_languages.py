@@ -69,7 +69,7 @@ def test_what_stopped_a_dry_run_is_kept_in_every_language(olga: Person) -> None:
         ({"kind": "smtp", "host": "no host"}, "это не имя и не адрес сервера"),
         (
             {"kind": "smtp", "host": "a.example", "port": "x"},
-            "Напишите целое число, например 12000.",
+            "Напишите целое число, например 587.",
         ),
         ({"kind": "smtp", "host": "a.example", "port": "2.50"}, "Напишите целое число"),
         ({"kind": "smtp", "host": "a.example", "port": "70000"}, "укажите число не больше 65535"),

@@ -145,6 +145,19 @@ def test_the_pace_of_the_last_hour_is_a_picture_with_its_story_and_its_table(
     assert "Show as a table" in page
 
 
+def test_a_quiet_hour_says_up_to_when_it_was_counted(olivia: Person) -> None:
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, lambda at: entries.accepted(at, message_id=f"m{at}"))
+    age_results(datetime.now(UTC) - timedelta(hours=3))
+
+    page = show(olivia)
+
+    now = datetime.now(UTC)
+    told = re.search(r"Nothing was sent in the last hour \(counted up to (\d\d:\d\d)\)\.", page)
+    assert told
+    assert told[1] in {f"{now:%H:%M}", f"{now - timedelta(minutes=1):%H:%M}"}
+
+
 def test_the_part_that_moves_is_refreshed_whole_and_alone(olivia: Person) -> None:
     cast.stream(mails=3)
 

@@ -14,7 +14,7 @@ from django.test import Client
 from postledger.accounts import provider_accounts
 from postledger.accounts.models import AuditEntry, Member, Sender
 from postledger.accounts.people.roles import Role
-from postledger.campaigns.models import Run
+from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.runs import retry_outlook, run_control
 from postledger.contacts.actions import subscriptions
 from postledger.contacts.consent import Origin
@@ -22,6 +22,7 @@ from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.entries import Entry
 from postledger.deliveries.figures import pace
 from postledger.deliveries.models import StreamPace
+from postledger.deliveries.reasons import Reason
 from postledger.web.dashboard.runs import questions
 from postledger.web.dashboard.runs.pace import draw_pace
 from tests import cast, round_trips
@@ -140,6 +141,30 @@ def test_the_page_says_why_it_waits_who_paused_it_and_what_was_done(
     assert "Anna paused it." in text, "the trail"
     assert "program launched it." in text, "the key by its name"
     assert alice.get(f"/v1/runs/{run_id}").body["hold"]["actor"] == anna.actor
+
+
+def test_a_run_is_not_resumed_where_its_sender_is_held(alice: Caller, anna: Person) -> None:
+    run_id = make_run(alice)
+    sender_id = Campaign.objects.get().sender_id
+    ledger.hold_sender(sender_id, reason=Reason.PAUSED, actor="bob", detail="Nora: complaints")
+
+    text, overview = anna.read(page(run_id)), anna.read("")
+    refused = anna.client.post(anna.url(page(run_id, "resume/")), follow=True)
+
+    for shown in (text, overview):
+        assert f'href="{anna.url("attention/")}#held">Look at the sender</a>' in shown
+        assert f'action="{anna.url(page(run_id, "resume/"))}"' not in shown
+    assert "To send, release the sender." in text
+    assert "resume the run" not in text
+    assert "The run itself is not paused: its sender is held." in refused.content.decode()
+    assert "Resumed" not in refused.content.decode()
+
+    anna.post(page(run_id, "pause/"))
+    both = anna.read(page(run_id))
+    resumed = anna.client.post(anna.url(page(run_id, "resume/")), follow=True).content.decode()
+    assert "Look at the sender" in both
+    assert "Paused by Anna until you resume it." in both
+    assert "Resumed. Its sender is still held, so nothing is sent yet." in resumed
 
 
 def test_causes_that_ask_for_a_person_come_first_and_in_red(alice: Caller, anna: Person) -> None:
@@ -614,7 +639,76 @@ def test_who_leaves_by_a_link_is_counted_for_the_last_campaign_that_mailed_them(
     assert before["Unsubscribed"] == 1, "not by hand, and not whom the run had not mailed"
     assert read_reports(anna.read(page(first)))["Unsubscribed"] == 1
     assert read_reports(anna.read(page(second, "live/")))["Unsubscribed"] == 1
-    assert "left by an unsubscribe link within 30 days" in anna.read(page(first))
+    assert "until 30 days after the end of the run" in anna.read(page(first))
+
+
+def test_who_leaves_is_counted_until_a_month_after_the_end_of_the_run(
+    alice: Caller, anna: Person, settings: LazySettings
+) -> None:
+    run_id, now = make_run(alice, 2), datetime.now(UTC)
+    newsroom.book(run_id, newsroom.taken)
+    url = visiting.link(
+        "r0@example.com", workspace_id=alice.workspace_id, secret=settings.UNSUBSCRIBE_SECRET
+    )
+    visiting.post(url, visiting.ONE_CLICK)
+    runs = Run.objects.filter(pk=run_id)
+
+    runs.update(launched_at=now - timedelta(days=40))
+    under_way = read_reports(anna.read(page(run_id)))
+    runs.update(ended_at=now - timedelta(days=29), ended_as="closed", ended_by="user 1")
+    lately = read_reports(anna.read(page(run_id)))
+    runs.update(ended_at=now - timedelta(days=31))
+    long_ago = read_reports(anna.read(page(run_id)))
+
+    counts = [counted["Unsubscribed"] for counted in (under_way, lately, long_ago)]
+    assert counts == [1, 1, 0]
+
+
+def test_a_paused_run_says_so_among_what_its_mail_waits_for_and_a_cancelled_one_what_comes(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice)
+
+    def read_waits() -> str:
+        return anna.read(page(run_id)).partition('id="waits"')[2].partition("</section>")[0]
+
+    anna.post(page(run_id, "pause/"))
+    paused = read_waits()
+    alice.post(f"/v1/runs/{run_id}/cancel", None)
+    cancelled = read_waits()
+
+    assert re.findall(r'why-what">([^<]*)<', paused) == ["A person paused it.", "It is due"]
+    assert "4</a> are waiting" in cancelled
+    assert "Every email has a result." not in cancelled
+    assert "They do not go any more: each gets its result in a moment." in cancelled
+
+
+def test_causes_of_failures_are_said_in_words_before_their_codes(
+    alice: Caller, anna: Person
+) -> None:
+    def lacks_a_value(position: int) -> Entry:
+        detail = "The variable city has no value. Give it one, and send again."
+        return entries.invalid(position, code="template_missing_variable", detail=detail)
+
+    run_id = make_run(alice, 6)
+    stream_id = newsroom.stream_of(run_id)
+    newsroom.book(run_id, newsroom.refused, size=3)
+    cast.judge(stream_id, lacks_a_value, size=2)
+    newsroom.book(run_id, unavailable, size=1)
+
+    text = anna.read(page(run_id))
+
+    told = re.findall(r'class="wide">([^<]*)<span class="sub"><code>([^<]*)</code>', text)
+    assert told == [
+        ("The mailbox does not exist", "550 5.1.1"),
+        ("No mail could be made of it: a value is missing", "template_missing_variable"),
+        ("The provider refused it for good", "554 5.7.1"),
+    ]
+    assert "“The variable city has no value." in text
+    assert "Fill in what the cause names for these contacts, then retry." in text
+    assert "1 was left out" not in text
+    Run.objects.filter(pk=run_id).update(excluded={"bounced": 1})
+    assert "1 was left out when it was planned: 1 bounced before." in anna.read(page(run_id))
 
 
 def test_a_page_and_its_refresh_need_few_questions_to_the_database(

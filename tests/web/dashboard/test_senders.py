@@ -299,6 +299,23 @@ def test_a_zone_is_chosen_and_belongs_to_hours() -> None:
     assert '<option value="Europe/Berlin" selected>' in person.read(page)
 
 
+def test_a_stored_zone_that_is_no_longer_known_is_said_only_where_the_hours_change() -> None:
+    sender = connect()
+    person, page = sign_in(sender.workspace_id), f"senders/{sender.pk}/limits/"
+    hours = {"spans": [["09:00", "18:00"]], "weekdays": [0], "zone": "Gone/Zone"}
+    Sender.objects.update(working_hours=hours)
+    form = {"spans": "09:00-18:00", "days": "mon", "zone": "Gone/Zone"}
+
+    elsewhere = person.post(page, **form, daily_limit="500")
+    changed = person.post(page, **{**form, "days": "tue"})
+
+    assert elsewhere.status_code == 302
+    assert changed.status_code == 422
+    assert "This time zone is no longer known: choose another." in changed.content.decode()
+    sender.refresh_from_db()
+    assert (sender.daily_limit, sender.working_hours) == (500, hours)
+
+
 def test_whoever_takes_the_hours_away_need_not_touch_their_zone() -> None:
     sender = connect()
     person, page = sign_in(sender.workspace_id), f"senders/{sender.pk}/limits/"

@@ -11,6 +11,7 @@ from django.test import Client
 
 from postledger.contacts import lists
 from postledger.content import brandings
+from postledger.content.models import Branding
 from postledger.web.shared import page_frame
 from tests.contacts import people
 from tests.web.public import visiting
@@ -228,4 +229,16 @@ def test_a_logo_whose_host_no_policy_can_name_is_not_shown(news: int, logo_url: 
 
     assert "img-src" not in response["Content-Security-Policy"]
     assert "script-src" not in response["Content-Security-Policy"]
+    assert "<img" not in text(response)
+
+
+def test_a_logo_that_is_no_address_is_refused_and_a_stored_one_is_not_shown(news: int) -> None:
+    with pytest.raises(brandings.InvalidLogoError):
+        brandings.set_branding(news, logo_url="https://[logo/x.png", accent="", actor="test")
+    Branding.objects.create(workspace_id=news, logo_url="https://[logo/x.png", accent="#0a6b2d")
+
+    response = get(link())
+
+    assert response.status_code == 200
+    assert "#0a6b2d" in text(response)
     assert "<img" not in text(response)

@@ -97,6 +97,32 @@ def test_the_proof_says_which_words_were_agreed_to_and_from_where(news: int) -> 
     assert Contact.objects.get(address=address).locale == "pt"
 
 
+@pytest.mark.parametrize(
+    ("accepted", "query", "locale", "spoken"),
+    [
+        ("de-DE,de;q=0.9,en;q=0.8", "", "de", "en"),
+        ("de-DE,de;q=0.9,pt;q=0.8", "", "de", "pt"),
+        ("de-DE,de;q=0.9", "?lang=pt", "pt", "pt"),
+        ("de-DE,de;q=0.9", "?lang=xx", "de", "en"),
+        ("en;q=0.5,ru", "", "ru", "ru"),
+        ("*", "", "en", "en"),
+        ("", "", "en", "en"),
+    ],
+)
+def test_a_contact_has_the_language_of_the_browser_unless_one_was_chosen(
+    news: int, accepted: str, query: str, locale: str, spoken: str
+) -> None:
+    address, visitor = visiting.somebody(), Client(headers={"Accept-Language": accepted})
+
+    [action] = visiting.forms(visitor.get(f"{FORM}{query}"))
+    visitor.post(action, {"email": address})
+    [mail] = visiting.mails(address)
+    visitor.post(visiting.confirmation_link(mail))
+
+    assert Contact.objects.get(address=address).locale == locale
+    assert f'<html lang="{spoken}"' in mail.html
+
+
 def test_the_answer_is_the_same_for_every_address(news: int) -> None:
     """Also by what the database was asked: in its time nobody sees who is known."""
     post(FORM, {"email": visiting.somebody()})  # opens the stream

@@ -58,18 +58,17 @@ def read_live_run(
         causes=run_causes.explain_run(read, now=now),
         series=pace.read_pace(run.stream_id),
         failures=report.find_failures(run.stream_id),
-        unsubscribed=_count_unsubscribed(run),
+        unsubscribed=_count_unsubscribed(run, now),
         retry=retry_outlook.glance(run) if has_failed else retry_outlook.NOTHING_FAILED,
     )
 
 
-def _count_unsubscribed(run: Run) -> int | None:
+def _count_unsubscribed(run: Run, now: datetime) -> int | None:
     """A link does not name a run: who leaves is counted for the last campaign that mailed them."""
-    begins = progress.find_start(run) or run.launched_at
     left = link_unsubscribes.list_leavers(
         run.workspace_id,
         list_key=run.list_key,
         since=run.launched_at,
-        until=begins + LEAVERS_COUNT_FOR,
+        until=(run.ended_at or now) + LEAVERS_COUNT_FOR,
     )
     return None if left is None else count_left_after(run.workspace_id, run.stream_id, left)

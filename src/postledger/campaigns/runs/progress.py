@@ -327,7 +327,7 @@ def _pace(
 
 
 def _run_hold(hold: Hold) -> RunHold:
-    explanation = explain_reason(hold.reason)
+    explanation = explain_reason(hold.reason, scope=hold.scope)
     return RunHold(
         hold.scope,
         hold.reason,
@@ -347,7 +347,7 @@ def _waiting_mails(wait: WaitSummary, holds: Sequence[Hold], waiting: int) -> Wa
     return WaitingMails(
         wait.reason,
         explanation.why,
-        explain_reason(holds[0].reason).moved_by if holds else explanation.moved_by,
+        _run_hold(holds[0]).moved_by if holds else explanation.moved_by,
         min(wait.position_count, waiting),
         wait.since,
         wait.next_due_at,

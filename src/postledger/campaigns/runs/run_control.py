@@ -54,13 +54,16 @@ def pause_run(workspace_id: int, run_id: UUID, *, actor: str) -> None:
             _log(run, "campaign.paused", actor)
 
 
-def resume_run(workspace_id: int, run_id: UUID, *, actor: str) -> None:
+def resume_run(workspace_id: int, run_id: UUID, *, actor: str) -> bool:
+    """Returns whether the run was held: a hold of its sender or account stays."""
     run = find_run(workspace_id, run_id)
     _check_live(run)
     with transaction.atomic():
-        if ledger.release(run.stream_id):
+        is_released = ledger.release(run.stream_id)
+        if is_released:
             _log(run, "campaign.resumed", actor)
     wake.notify(run.stream_id)
+    return is_released
 
 
 def cancel_run(workspace_id: int, run_id: UUID, *, actor: str) -> None:

@@ -51,10 +51,18 @@ def describe_doubt(outcome: AttemptOutcome) -> str:
 NOT_HANDED_OVER = frozenset({"utf8_unsupported", "8bit_unsupported", "too_big"})
 
 
+_NO_MAILBOX = "5.1.1"  # of RFC 3463
+_NO_VALUE = "template_missing_variable"
+
+
 def describe_failure(outcome: AttemptOutcome, code: str) -> str:
     """A doubt that a person counted as not sent is a failure too."""
     if outcome is AttemptOutcome.REFUSED and code in NOT_HANDED_OVER:
         return str(_("It was not handed over: the provider cannot take it"))
+    if outcome is AttemptOutcome.REFUSED and _NO_MAILBOX in code:
+        return str(_("The mailbox does not exist"))
+    if outcome is AttemptOutcome.INVALID and code == _NO_VALUE:
+        return str(_("No mail could be made of it: a value is missing"))
     return str(FAILURES.get(outcome) or _("A person counted it as not sent"))
 
 

@@ -286,7 +286,7 @@ def explain_block(held: Hold, *, now: datetime) -> str:
 
 
 def _hold(held: Hold) -> str:
-    explanation = explain_reason(held.reason)
+    explanation = explain_reason(held.reason, scope=held.scope)
     held_because = gettext(_HELD[held.scope]) % {
         "since": format_time(held.since),
         "actor": held.actor,

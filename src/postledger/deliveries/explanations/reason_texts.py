@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext, gettext_noop
 
+from postledger.deliveries.entries import HoldScope
 from postledger.deliveries.reasons import Reason
 
 
@@ -17,12 +18,17 @@ class Explanation:
     more_commands: str = ""  # what helps to follow the advice
 
 
-def explain_reason(reason: Reason, *, names_commands: bool = True) -> Explanation:
+def explain_reason(
+    reason: Reason, *, scope: HoldScope | None = None, names_commands: bool = True
+) -> Explanation:
     """`why`, `moved_by` and `then` are parts of sentences, `advice` is whole ones.
 
+    `scope` is that of a hold: no run can be resumed whose sender is paused.
     The commands stand in parentheses, unless the reader has buttons and no shell.
     """
-    source = _EXPLANATIONS[reason]
+    is_of_sender = scope in {HoldScope.SENDER, HoldScope.ACCOUNT}
+    is_paused_sender = is_of_sender and reason is Reason.PAUSED
+    source = _PAUSED_SENDER if is_paused_sender else _EXPLANATIONS[reason]
     moved_by, advice = gettext(source.moved_by), gettext(source.advice)
     if names_commands:
         commands = filter(None, (source.more_commands, source.command))
@@ -46,6 +52,12 @@ _DOCTOR = "postledger doctor"
 _RELEASE_SENDER = "postledger sender release"
 _RELEASE_STREAM = "postledger stream release"
 _NOTHING = gettext_noop("Nothing: it goes on by itself.")
+_PAUSED_SENDER = Explanation(
+    gettext_noop("a person paused it"),
+    gettext_noop("a person releases the sender"),
+    gettext_noop("To send, release the sender."),
+    command=_RELEASE_SENDER,
+)
 _EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.READY: Explanation(
         gettext_noop("it is due"),

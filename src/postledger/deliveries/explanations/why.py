@@ -34,6 +34,7 @@ class Cause:
     resumed_by: str  # empty: nothing; it is over
     advice: str
     actor: str = ""  # of a cancellation: who did it, as in the audit trail
+    scope: HoldScope | None = None  # of a hold: what is held
 
 
 _DONE = gettext_noop("Nothing: it is done.")
@@ -110,7 +111,7 @@ def list_sender_causes(
 
 
 def explain_hold(hold: Hold) -> Cause:
-    explanation = explain_reason(hold.reason)
+    explanation = explain_reason(hold.reason, scope=hold.scope)
     detail = f" ({hold.detail.rstrip('.')})" if hold.detail else ""
     forms = _PAUSED if hold.reason is Reason.PAUSED else _HELD
     return Cause(
@@ -120,6 +121,7 @@ def explain_hold(hold: Hold) -> Cause:
         hold.until,
         explanation.moved_by,
         explanation.advice,
+        scope=hold.scope,
     )
 
 
@@ -127,7 +129,7 @@ def leave_out_commands(cause: Cause) -> Cause:
     """The same for a reader who has buttons and no shell."""
     if cause.code not in set(Reason):
         return cause
-    explanation = explain_reason(Reason(cause.code), names_commands=False)
+    explanation = explain_reason(Reason(cause.code), scope=cause.scope, names_commands=False)
     return replace(cause, resumed_by=explanation.moved_by, advice=explanation.advice)
 
 

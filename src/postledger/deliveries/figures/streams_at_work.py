@@ -136,9 +136,10 @@ def _split(
     stream: StreamFacts, waiting: int, waits: Sequence[_Waits], now: datetime
 ) -> list[WaitingMail]:
     """All mail of a stream that is held; else what is not due yet, by its reason."""
-    if stream.fenced_since is not None or causes.sort_in_force(stream.holds, now=now):
+    holds = causes.sort_in_force(stream.holds, now=now)
+    if stream.fenced_since is not None or holds:
         [first, *_] = why.list_stream_causes(stream, [one.summary for one in waits], now=now)
-        hold = next((hold for hold in stream.holds if hold.reason == first.code), None)
+        hold = next((hold for hold in holds if hold.reason == first.code), None)
         return [WaitingMail(first, waiting, hold)]
     groups: list[WaitingMail] = []
     for one in waits:

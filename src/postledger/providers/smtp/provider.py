@@ -22,13 +22,14 @@ from postledger.providers.dns.records import SenderRecords
 from postledger.providers.smtp import dns_records
 from postledger.providers.smtp.outcomes import Stage
 from postledger.providers.smtp.pool import Pool
-from postledger.providers.smtp.session import NoSessionError
+from postledger.providers.smtp.session import NO_STARTTLS, NoSessionError
 from postledger.providers.smtp.settings import SmtpSettings
 from postledger.providers.smtp.window_sender import WindowSender
 from postledger.providers.windows import WindowQueue
 
 CHECK_SECONDS = 5.0
 _SERVER: tuple[str, ...] = ("host", "port", "tls")
+_OTHER_ENCRYPTION = say("Choose another encryption.")
 
 
 def build(settings: Mapping[str, object]) -> "Smtp":
@@ -52,6 +53,9 @@ async def read_records(settings: Mapping[str, object], address: str) -> SenderRe
 
 
 def _explain(outcome: Failure, reason: str) -> Finding:
+    if isinstance(outcome, SenderBlocked) and outcome.code == NO_STARTTLS:
+        message = say("This server offers no STARTTLS.")
+        return Finding("encryption", Level.PROBLEM, message, _OTHER_ENCRYPTION, ("tls",))
     wrong = _SERVER
     wrong_secrets: tuple[str, ...] = ()
     if isinstance(outcome, NotSent):

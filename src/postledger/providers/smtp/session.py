@@ -24,6 +24,7 @@ from postledger.providers.smtp.outcomes import Stage
 from postledger.providers.smtp.replies import Features, Reply
 from postledger.providers.smtp.settings import SmtpSettings, Tls
 
+NO_STARTTLS = "tls_missing"
 _CONTINUE = 3
 
 
@@ -164,7 +165,7 @@ class Session:
     async def _start_tls(self, until: float) -> None:
         self.stage = Stage.STARTTLS
         if not self.features.starttls:
-            self._block("tls_missing", say("the server does not offer STARTTLS"))
+            self._block(NO_STARTTLS, say("the server does not offer STARTTLS"))
         self._need(await self.command(b"STARTTLS", until))
         if not self.connection.is_quiet:
             # Sent in the clear, it would be read as if it had come encrypted.

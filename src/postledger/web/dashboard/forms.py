@@ -105,10 +105,14 @@ class WholeNumberField(forms.IntegerField):
     # A field of the type "number" reads what was typed by rules of the browser's language.
     widget = forms.TextInput
 
+    def __init__(self, *, example: str = "", **options: Any) -> None:
+        super().__init__(**options)
+        self.example = example  # of a number that has no thousands
+
     @override
     def to_python(self, value: Any) -> int | None:
         if isinstance(value, str):
-            value = value.strip() and typed_numbers.spell_whole(value)
+            value = value.strip() and typed_numbers.spell_whole(value, example=self.example)
         return super().to_python(value)
 
     @override

@@ -22,9 +22,12 @@ _TWO_READINGS = re.compile(r"[-+]?[1-9][0-9]{0,2}[.,][0-9]{3}")
 _NOT_DIGITS = re.compile(r"[^0-9]")
 
 
-def spell_whole(text: str) -> str:
+def spell_whole(text: str, *, example: str = "") -> str:
     """The whole number in plain digits; raises ValidationError with what to do."""
     match = _WHOLE.fullmatch(_write_plainly(text))
+    if match is None and example:
+        sentence = _("Write a whole number, such as %(example)s.")
+        raise ValidationError(sentence, code="invalid", params={"example": example})
     if match is None:
         raise ValidationError(
             _(

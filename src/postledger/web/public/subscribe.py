@@ -4,6 +4,7 @@ The form answers the same for every address, and stores nothing but the mail: no
 addresses are known, and no stranger creates contacts.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,11 +25,12 @@ from postledger.transactional.requests import MailRequest
 from postledger.web.public import confirmation_mail, links, pages, recipients
 from postledger.web.public.links import Confirmation
 from postledger.web.public.pages import MATCH_PREFIX, Visit
-from postledger.web.shared import requests, throttle
+from postledger.web.shared import page_frame, requests, throttle
 from postledger.web.shared.throttle import RateExceededError
 
 _MAILS_PER_MAILBOX = "3/day"
 _MAILS_OF_ALL_WORKSPACES = "10/day"
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
 _LONGEST_NAME = 100
 _LONGEST_ID = 18
 _LONGEST_VALUE = 60  # of a match field: all of them are in the link of the mail
@@ -135,13 +137,27 @@ def _request_confirmation(visit: Visit, offer: _Offer, typed: _Typed) -> None:
         address=typed.address,
         list_key=offer.list_key,
         name=typed.name,
-        language=visit.language,
+        language=_find_locale(visit),
         text_version=f"{_TEXT_VERSION} {visit.language}",
         ip=visit.ip,
         asked_at=datetime.now(UTC),
         match=typed.match,
     )
     _mail_unless_blocked(visit, offer, confirmation)
+
+
+def _has_chosen_language(visit: Visit) -> bool:
+    return page_frame.is_offered(visit.request.GET.get("lang", ""))
+
+
+def _find_locale(visit: Visit) -> str:
+    """That of the contact: the language that was chosen, else the first one of the browser, which
+    may be one that no page has.
+    """
+    first = page_frame.find_first_language(visit.request.headers.get("Accept-Language", ""))
+    if _has_chosen_language(visit) or not _LANGUAGE.fullmatch(first):
+        return visit.language
+    return first
 
 
 def _mail_unless_blocked(visit: Visit, offer: _Offer, confirmation: Confirmation) -> None:
@@ -193,6 +209,7 @@ def _confirmation_mail(visit: Visit, offer: _Offer, confirmation: Confirmation) 
 def _render_form(
     visit: Visit, offer: _Offer, typed: _Typed, wrong: Sequence[str] = ()
 ) -> HttpResponse:
+    path = reverse("subscribe", args=[offer.workspace_id, offer.list_key])
     titles = topics.find_titles(offer.workspace_id, [offer.list_key] if offer.match_fields else [])
     return pages.render_page(
         visit,
@@ -201,7 +218,8 @@ def _render_form(
         workspace_id=offer.workspace_id,
         list_name=offer.list_name,
         status=422 if wrong else 200,
-        action=visit.url(reverse("subscribe", args=[offer.workspace_id, offer.list_key])),
+        # A language that nobody chose is that of the browser again.
+        action=visit.url(path) if _has_chosen_language(visit) else path,
         email=typed.email,
         name=typed.name,
         match_fields=[

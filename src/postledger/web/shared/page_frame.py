@@ -20,6 +20,17 @@ def choose_language(requested: str, *, accept_language: str) -> str:
     return next((code for code in languages if code in LANGUAGES), LANGUAGES[0])
 
 
+def is_offered(requested: str) -> bool:
+    """Whether our pages speak the language that is asked for."""
+    return requested.lower().partition("-")[0] in LANGUAGES
+
+
+def find_first_language(accept_language: str) -> str:
+    """The language that a browser prefers, without its region; empty if it names none."""
+    weighed = parse_accept_lang_header(accept_language.lower())
+    return next((code.partition("-")[0] for code, weight in weighed if weight), "")
+
+
 def write_policy(*styles: bytes, picture_origin: str = "") -> str:
     """The policy of a page without scripts that has these style elements, and pictures of one
     origin or none.

@@ -1,6 +1,7 @@
 """What a draft is checked for, what would come of it, and where each problem leads."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 from postledger.accounts import workspaces
 from postledger.accounts.models import Sender
@@ -67,6 +68,24 @@ def test_the_forecast_shows_the_days_of_the_api_and_leads_to_what_would_change_i
     ledger.hold_sender(sender, reason=Reason.PAUSED, actor="bob")
     held = anna.read(f"campaigns/{draft}/edit/checks/")
     assert f'href="{anna.url(f"senders/{sender}/")}">See why its sender is held' in held
+
+
+def test_a_held_sender_is_a_warning_that_leads_to_its_page(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    newsroom.people(alice, 2)
+    sender = Campaign.objects.get(pk=draft).sender_id
+    in_an_hour = datetime.now(UTC) + timedelta(hours=1)
+    ledger.hold_sender(sender, reason=Reason.PROVIDER_DOWN, actor="postledger", until=in_an_hour)
+    passing = anna.read(f"campaigns/{draft}/edit/checks/")
+
+    ledger.hold_sender(sender, reason=Reason.PAUSED, actor="bob", detail="Nora: complaints")
+    held = anna.read(f"campaigns/{draft}/edit/checks/")
+
+    title = "Nothing would be sent until somebody releases the sender"
+    assert title not in passing
+    assert f"{title}</p><p>A person paused the sender (Nora: complaints).</p>" in held
+    assert f'href="{anna.url(f"senders/{sender}/")}">Go there</a>' in held
 
 
 def test_the_checks_name_the_attribute_that_differs_in_case(

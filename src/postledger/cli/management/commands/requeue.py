@@ -20,7 +20,7 @@ class Command(BaseCommand):
 
     @override
     def handle(self, *args: object, code: str | None = None, **options: object) -> None:
-        from postledger.campaigns.runs import requeueing
+        from postledger.campaigns.runs import requeueing  # which loads all that renders a mail
 
         selection = bulk_decisions.parse_selection(options)
         if code is not None and selection.stream is None:

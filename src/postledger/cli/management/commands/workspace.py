@@ -57,7 +57,7 @@ class Command(base_command.NounCommand):
         self.stdout.write(f"Unsubscribe: {organisation.unsubscribe_page or 'no page'}")
 
     def _tests(self, *, workspace: Workspace, addresses: str | None, actor: str) -> None:
-        from postledger.campaigns.launches import test_sends
+        from postledger.campaigns.launches import test_sends  # which loads all that renders a mail
 
         text = workspace.test_emails
         if addresses is not None:

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import fields as dataclass_fields
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, override
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from postledger.accounts.trail import Action
@@ -18,6 +19,7 @@ from postledger.web.dashboard.forms import WholeNumberField
 from postledger.web.dashboard.shared_form import SharedForm
 
 _LARGEST = 2**31 - 1
+_TEXTS = ("title", "dek", "body_md")
 _MOMENTS = ("published_from", "published_until")
 
 
@@ -32,14 +34,17 @@ class SliceForm(SharedForm):
         ),
     )
     dek = forms.CharField(
-        label=gettext_lazy("Dek"),
+        label=gettext_lazy("Short text under the title"),
         required=False,
         max_length=2_000,
-        help_text=gettext_lazy("Shown below the title of the headline."),
+        help_text=gettext_lazy("Readers see it if this slice is their headline."),
     )
     is_headline = forms.BooleanField(
-        label=gettext_lazy("A headline: the narrowest one gives the email its subject"),
+        label=gettext_lazy("A headline: its title is the subject of the email"),
         required=False,
+        help_text=gettext_lazy(
+            "Of several headlines, each reader gets that of the smallest place they live in."
+        ),
     )
     preheader = forms.CharField(
         label=gettext_lazy("Preheader"),
@@ -82,6 +87,7 @@ class SliceForm(SharedForm):
     section = forms.CharField(label=gettext_lazy("Section"), required=False, max_length=200)
     section_order = WholeNumberField(
         label=gettext_lazy("Order of the section"),
+        example="2",
         required=False,
         min_value=-_LARGEST - 1,
         max_value=_LARGEST,
@@ -89,6 +95,7 @@ class SliceForm(SharedForm):
     )
     sort_index = WholeNumberField(
         label=gettext_lazy("Order in the section"),
+        example="2",
         required=False,
         min_value=-_LARGEST - 1,
         max_value=_LARGEST,
@@ -111,6 +118,16 @@ class SliceForm(SharedForm):
         return SliceFields(
             **{name: getattr(fields if name in self.changed else stored, name) for name in names}
         )
+
+    @override
+    def clean(self) -> dict[str, Any] | None:
+        """A headline without a title is refused beside its title."""
+        values = self.cleaned_data
+        if not (
+            self.errors or values["is_headline"] or any(values[name].strip() for name in _TEXTS)
+        ):
+            self.add_error("body_md", _("Write a text: the slice is empty."))
+        return super().clean()
 
     def read_fields(self) -> SliceFields | None:
         """None, with errors beside what is wrong."""

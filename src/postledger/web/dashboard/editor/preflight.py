@@ -22,6 +22,8 @@ from postledger.contacts import audience, lists
 from postledger.contacts.models import List
 from postledger.content import link_reports, list_headers
 from postledger.content.link_checks import LinkReport
+from postledger.deliveries import queries
+from postledger.deliveries.explanations import why
 from postledger.dispatch import heartbeat
 from postledger.mailing import send_times
 from postledger.pacing.outlook import Outlook
@@ -122,6 +124,7 @@ def _check_draft(
         ),
         *_check_footer(visitor),
         *_check_time(campaign, now=now),
+        *_check_hold(sender),
         *_check_quota(sender, counts),
         *_check_dns(sender, now=now),
     ]
@@ -246,6 +249,16 @@ def _check_time(campaign: CampaignFacts, *, now: datetime) -> Iterator[Check]:
     if at is not None and now - send_times.MAX_DISTANCE <= at <= now:
         text = _("Mail would go at once. Choose a later time, or Now.")
         yield Check(PROBLEM, _("The chosen time is past"), text, "#sender")
+
+
+def _check_hold(sender: Sender) -> Iterator[Check]:
+    """A hold with an end is no warning: the forecast counts with it."""
+    holds = queries.find_sender_holds([sender.pk]).get(sender.pk, ())
+    if holds and holds[0].until is None:
+        title = _("Nothing would be sent until somebody releases the sender")
+        text = translate(why.explain_hold(holds[0]).sentence)
+        url = reverse("sender", args=[sender.workspace_id, sender.pk])
+        yield Check(WARNING, title, text, url)
 
 
 def _check_quota(sender: Sender, counts: RecipientCounts) -> Iterator[Check]:

@@ -34,6 +34,8 @@ _REQUIRED = {"smtp": "host", "ses": "region", "sendgrid": "api_key"}
 _SECRETS = frozenset({"password", "secret_access_key", "api_key"})
 # What a provider says of these is mended at the address, or by choosing another.
 _ABOUT_ADDRESS = frozenset({"identity", "dkim", "mail-from"})
+# Their remedy says what to choose instead.
+_NAMING_A_CHOICE = frozenset({"encryption"})
 # Where SES is offered; any other region can be written too.
 REGIONS = (
     *("af-south-1", "ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-south-1"),
@@ -59,6 +61,7 @@ class ProviderForm(PageForm):
     )
     port = WholeNumberField(
         label=gettext_lazy("Port"),
+        example="587",
         required=False,
         help_text=gettext_lazy("Empty for the usual one."),
     )
@@ -162,7 +165,7 @@ class ProviderForm(PageForm):
         for finding in problems:
             field = _find_field(finding, FIELDS[self.cleaned_data["kind"]])
             parts = [translate(finding.message), translate(finding.remedy)]
-            if is_setting(finding):
+            if is_setting(finding) and finding.subject not in _NAMING_A_CHOICE:
                 parts.insert(1, _("Correct it and check again."))
             self.add_error(field, " ".join(filter(None, parts)))
 

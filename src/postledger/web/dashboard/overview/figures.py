@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from postledger.alerts.detection import Cause
-from postledger.deliveries.entries import StreamKind
+from postledger.deliveries.entries import HoldScope, StreamKind
 from postledger.deliveries.figures import day_books, pace, streams_at_work
 from postledger.deliveries.figures.day_books import DayBooks
 from postledger.deliveries.figures.pace import PacePoint
@@ -75,6 +75,10 @@ class OverviewFigures:
     @property
     def last_minute_rate(self) -> float:
         return self.last_minute.accepted / _MINUTE.total_seconds()
+
+    @property
+    def counted_until(self) -> datetime:
+        return self.last_minute.at + _MINUTE
 
     @property
     def is_new(self) -> bool:
@@ -192,6 +196,8 @@ def _describe(one: StreamAtWork, group: WaitingMail, links: Links) -> Why:
 def _list_choices(one: StreamAtWork, group: WaitingMail, links: Links) -> list[Choice]:
     """What helps: to resume what a person paused, or to look at what needs a decision."""
     if group.cause.code == Reason.PAUSED:
+        if group.cause.scope is not HoldScope.STREAM:
+            return [Choice(_("Look at the sender"), f"{links.attention}#held")]
         resuming = links.to_resuming(one.stream.id)
         return [Choice(_("Resume"), resuming, is_form=True)] if resuming else []
     if group.hold is not None and group.hold.until is None:

@@ -70,7 +70,9 @@ def _list_doubts(workspace_id: int, run: Progress) -> Iterator[Why]:
 
 def _describe(workspace_id: int, live: LiveRun, names: Mapping[str, str], cause: Cause) -> Why:
     run = live.progress
-    hold = next((hold for hold in run.holds if hold.reason == cause.code), None)
+    hold = next(
+        (hold for hold in run.holds if (hold.reason, hold.scope) == (cause.code, cause.scope)), None
+    )
     if hold is None:
         return why.describe_cause(cause, names=names)
     if hold.scope is not HoldScope.STREAM:
@@ -116,11 +118,16 @@ def step_url(workspace_id: int, run: Progress, step: Step) -> str:
     return reverse(f"run_{step.value}", args=[workspace_id, run.run_id])
 
 
-def list_waits(run: Progress, mails_url: str, *, now: datetime) -> Sequence[Why]:
-    """All waiting mail of a run that is not over, by reason."""
+def list_waits(live: LiveRun, mails_url: str, *, now: datetime) -> Sequence[Why]:
+    """What holds a run that is not over, then all its waiting mail by reason."""
+    run = live.progress
     if not run.waiting or run_steps.is_over(run):
         return ()
-    return [_describe_wait(wait, mails_url, now, is_held=bool(run.holds)) for wait in run.waits]
+    holds = [replace(why.describe_cause(cause), advice="") for cause in live.causes if cause.scope]
+    return [
+        *holds,
+        *(_describe_wait(wait, mails_url, now, is_held=bool(run.holds)) for wait in run.waits),
+    ]
 
 
 def _describe_wait(wait: WaitingMails, mails_url: str, now: datetime, *, is_held: bool) -> Why:

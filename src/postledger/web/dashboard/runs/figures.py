@@ -17,6 +17,8 @@ from postledger.campaigns.runs.report import Failure
 from postledger.campaigns.runs.retry_outlook import RetryOutlook
 from postledger.campaigns.runs.run_steps import Obstacle
 from postledger.campaigns.states import RunState
+from postledger.deliveries.attention import sentences
+from postledger.deliveries.entries import AttemptOutcome
 from postledger.deliveries.states import State
 from postledger.dispatch import heartbeat
 from postledger.feedback import event_flow
@@ -49,6 +51,7 @@ class FailureRow:
     """A cause of failures, and what can be done about it."""
 
     failure: Failure
+    what: str
     remedy: Promise | str
     is_retried: bool  # a retry may help
 
@@ -163,7 +166,7 @@ def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datet
         whys=banners.list_banners(
             workspace_id, live, names, starts_at=starts_at, may_steer=may_steer
         ),
-        waits=banners.list_waits(run, mails_url, now=now),
+        waits=banners.list_waits(live, mails_url, now=now),
         failures=[_make_failure_row(failure, live.retry) for failure in live.failures],
         reports=_list_reports(live, is_reported=is_reported),
         is_reported=is_reported,
@@ -185,11 +188,22 @@ def _list_actors(live: LiveRun) -> Iterator[str]:
 def _make_failure_row(failure: Failure, retry: RetryOutlook) -> FailureRow:
     if failure.state is State.IN_DOUBT:
         advice = _("Look at the provider's own log, then decide.")
-        return FailureRow(failure, advice, is_retried=False)
+        return FailureRow(failure, _("In doubt"), advice, is_retried=False)
+    what = sentences.describe_failure(failure.outcome, failure.code)
     if retry.is_hopeless_for(failure.code):
-        return FailureRow(failure, words.OBSTACLES[Obstacle.NOBODY_MAILABLE], is_retried=False)
+        advice = str(words.OBSTACLES[Obstacle.NOBODY_MAILABLE])
+        return FailureRow(failure, what, advice, is_retried=False)
     is_retried = not remedies.is_hopeless(failure.outcome, failure.code)
-    return FailureRow(failure, remedies.advise(failure.outcome, failure.code), is_retried)
+    return FailureRow(failure, what, _advise(failure), is_retried)
+
+
+def _advise(failure: Failure) -> Promise | str:
+    if failure.outcome is AttemptOutcome.INVALID:  # the content of a run stays as it was launched
+        return _(
+            "Fill in what the cause names for these contacts, then retry. To change the text,"
+            " duplicate the campaign and send it to these people."
+        )
+    return remedies.advise(failure.outcome, failure.code)
 
 
 def find_last_result(live: LiveRun) -> datetime | None:

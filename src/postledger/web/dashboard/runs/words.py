@@ -7,8 +7,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from postledger.campaigns.runs.progress import Progress
 from postledger.campaigns.runs.run_steps import Obstacle, Step
 from postledger.campaigns.states import RunState
+from postledger.deliveries.entries import HoldScope
 from postledger.deliveries.queries import Books
 from postledger.deliveries.states import State
 from postledger.pacing.prospects import Binding
@@ -117,6 +119,16 @@ def make_badge(
 
 def describe_exclusion(reason: str) -> Word:
     return _EXCLUSIONS.get(reason) or reason.replace("_", " ")
+
+
+def describe_resume(run: Progress, *, is_resumed: bool) -> Word:
+    """What came of it: a held sender keeps the mail of its runs back."""
+    if not any(hold.scope is not HoldScope.STREAM for hold in run.holds):
+        done = _("Resumed. It goes on where it stopped.")
+        return done if is_resumed else OBSTACLES[Obstacle.NOT_PAUSED]
+    if is_resumed:
+        return _("Resumed. Its sender is still held, so nothing is sent yet.")
+    return _("The run itself is not paused: its sender is held. Release the sender to send.")
 
 
 def describe_deed(

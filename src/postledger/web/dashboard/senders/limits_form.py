@@ -12,7 +12,7 @@ from postledger.accounts import limits, working_hours
 from postledger.accounts.limits import LimitChanges
 from postledger.accounts.models import Sender
 from postledger.accounts.trail import Action
-from postledger.accounts.working_hours import Hours, InvalidHoursError
+from postledger.accounts.working_hours import Hours, InvalidHoursError, InvalidTimeZoneError
 from postledger.web.dashboard import time_zones
 from postledger.web.dashboard.forms import DecimalField, WholeNumberField
 from postledger.web.dashboard.shared_form import SharedForm
@@ -80,6 +80,8 @@ class LimitsForm(SharedForm):
 
     @override
     def clean(self) -> dict[str, Any] | None:
+        if _HOURS in self._untouched:  # their zone may have gone from the database of zones
+            return super().clean()
         values = self.cleaned_data
         spans = values.get("spans", "").replace(",", " ").split()
         # Whoever takes the hours away takes their zone away with them.
@@ -96,6 +98,8 @@ class LimitsForm(SharedForm):
                 )
             except InvalidHoursError:
                 self.add_error("spans", _("Write times as 09:00-18:00, with a space between two."))
+            except InvalidTimeZoneError:
+                self.add_error("zone", _("This time zone is no longer known: choose another."))
         return super().clean()
 
     @property

@@ -23,7 +23,7 @@ from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.parameters import read_text
-from postledger.web.dashboard.runs import questions, steps
+from postledger.web.dashboard.runs import questions, steps, words
 
 _CODE_LENGTH = 200
 
@@ -37,11 +37,17 @@ def pause(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
 
 
 def resume(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
-    def act() -> str:
-        run_control.resume_run(visitor.workspace.pk, run_id, actor=visitor.actor)
-        return _("Resumed. It goes on where it stopped.")
-
-    return _do(request, visitor, run_id, act)
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
+    workspace_id = visitor.workspace.pk
+    try:
+        is_resumed = run_control.resume_run(workspace_id, run_id, actor=visitor.actor)
+    except RefusedError as error:
+        return _refuse(request, visitor, run_id, error)
+    run = progress.find_progress(workspace_id, run_id, now=datetime.now(UTC))
+    level = messages.SUCCESS if is_resumed else messages.ERROR
+    messages.add_message(request, level, str(words.describe_resume(run, is_resumed=is_resumed)))
+    return redirect("run", workspace_id, run_id)
 
 
 def cancel(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:

@@ -1,10 +1,13 @@
 """How the mail of a workspace looks: its logo, its colour, and the footer."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -17,7 +20,6 @@ from postledger.accounts import queries as accounts
 from postledger.accounts import workspaces
 from postledger.accounts.people.roles import Permission
 from postledger.accounts.trail import Action
-from postledger.accounts.workspaces import InvalidOrganisationError
 from postledger.content import brandings, pictures, previews
 from postledger.content.brandings import InvalidAccentError, InvalidLogoError
 from postledger.content.picture_types import MOST_BYTES
@@ -31,6 +33,8 @@ from postledger.web.dashboard.shared_form import SharedForm
 from postledger.web.shared.sentences import translate
 
 _LONGEST_LINE = 500
+_LONGEST_COLOUR = 30  # of a wrong one too: what is wrong with it is said beside it
+_BARE_COLOUR = re.compile(r"[0-9a-f]{6}")
 _LOOK = {"logo", "logo_url", "accent"}
 # Beside which field a refusal is shown.
 _FIELDS = {
@@ -62,7 +66,7 @@ class BrandingForm(SharedForm):
     accent = forms.CharField(
         label=gettext_lazy("Colour of links"),
         required=False,
-        max_length=7,
+        max_length=_LONGEST_COLOUR,
         help_text=gettext_lazy("As #1d4ed8, dark enough to be read on white. Empty: blue."),
     )
     name = forms.CharField(
@@ -85,6 +89,36 @@ class BrandingForm(SharedForm):
             "data-most": MOST_BYTES,
             "data-too-large": translate(pictures.refuse_large()),
         }
+
+    def clean_logo(self) -> UploadedFile | None:
+        logo: UploadedFile | None = self.cleaned_data["logo"]
+        if logo is not None:
+            _check(pictures.check_picture, logo.read())
+            logo.seek(0)
+        return logo
+
+    def clean_logo_url(self) -> str:
+        return _check(brandings.check_logo, str(self.cleaned_data["logo_url"]))
+
+    def clean_accent(self) -> str:
+        typed: str = self.cleaned_data["accent"].lower()
+        return _check(
+            brandings.check_accent, f"#{typed}" if _BARE_COLOUR.fullmatch(typed) else typed
+        )
+
+    def clean_name(self) -> str:
+        return _check(workspaces.check_footer_line, str(self.cleaned_data["name"]))
+
+    def clean_address(self) -> str:
+        return _check(workspaces.check_footer_line, str(self.cleaned_data["address"]))
+
+
+def _check[Value](check: Callable[[Value], object], value: Value) -> Value:
+    try:
+        check(value)
+    except RefusedError as error:
+        raise ValidationError(translate(error), code="refused") from None
+    return value
 
 
 @require_safe
@@ -121,13 +155,8 @@ def _store(visitor: Visitor, form: BrandingForm) -> bool:
             form.describe_conflict(visitor, subjects=subjects, url=url)
             return False
         given = dict(form.cleaned_data)  # a refusal takes its field away from the form's
-        for field in ("name", "address"):
-            try:
-                workspaces.check_footer_line(given[field])
-            except InvalidOrganisationError as error:
-                form.add_error(field, translate(error))
         steps = [_store_look] if form.changed & _LOOK else []
-        for store in [*steps, *([] if form.errors else [_store_organisation])]:
+        for store in [*steps, _store_organisation]:
             try:
                 store(visitor, given)
             except RefusedError as error:
