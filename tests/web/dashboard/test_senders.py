@@ -135,7 +135,7 @@ def test_the_records_to_paste_stand_beside_what_is_wrong(server: DnsServer) -> N
     assert "v=spf1 include:mailgun.org ~all" in page
     assert "DMARC only watches" in page
     assert "v=DMARC1; p=quarantine" in page
-    assert "<b>_dmarc.acme.example</b>" in page
+    assert ">_dmarc.acme.example</dd>" in page
 
 
 def test_for_a_relay_that_nobody_knows_the_page_asks_to_fill_in_a_gap(server: DnsServer) -> None:
