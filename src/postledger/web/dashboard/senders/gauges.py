@@ -67,7 +67,7 @@ def count_accepted(
     workspace_id: int, *, since: datetime, until: datetime | None = None
 ) -> dict[int, int]:
     by_sender = reports.read_sender_reports(workspace_id, since=since, until=until)
-    return {sender_id: counts.accepted for sender_id, counts in by_sender.items()}
+    return {sender_id: counts.taken for sender_id, counts in by_sender.items()}
 
 
 def build_gauges(sender: Sender, usage: Usage, *, now: datetime) -> list[Gauge]:
