@@ -28,7 +28,8 @@ class SenderReports:
 NO_REPORTS = SenderReports(0, 0, 0, 0, 0, None, None)
 
 _SLOTS: LiteralString = f"""
-SELECT s.sender_id, s.is_trial, p.slot AS at, {", ".join([f"p.{name}" for name in _COUNTED])}, p.reported
+SELECT s.sender_id, s.is_trial, p.slot AS at, {", ".join([f"p.{name}" for name in _COUNTED])},
+       p.reported
 FROM deliveries_stream s JOIN deliveries_streampace p ON p.stream_id = s.id
 WHERE s.workspace_id = %(workspace)s AND NOT s.is_test AND s.folded_at >= %(since)s
   AND p.slot >= %(since)s AND p.slot < %(until)s
