@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection
 
+from postledger.accounts.models import Sender
 from postledger.alerts.detection import Cause
 from postledger.alerts.models import Alert
 from postledger.deliveries import entries, ledger
@@ -143,6 +144,17 @@ def test_the_pace_of_the_last_hour_is_a_picture_with_its_story_and_its_table(
     [story] = re.findall(r'aria-label="(Accepted per minute[^"]*)"', page)
     assert f"at most 8, at {a_while_ago:%H:%M}; 0 in the last minute" in story
     assert "Show as a table" in page
+
+
+def test_a_sender_leads_to_its_page_and_blames_no_account_that_it_lacks(olivia: Person) -> None:
+    sender = cast.sender()
+    Sender.objects.update(account=None)
+
+    page = show(olivia)
+
+    assert f'<a href="{olivia.url(f"senders/{sender.pk}/")}">{sender.address}</a>' in page
+    assert "Its emails wait until somebody connects a provider." in page
+    assert "Its account reports nothing afterwards" not in page
 
 
 def test_the_part_that_moves_is_refreshed_whole_and_alone(olivia: Person) -> None:
