@@ -57,9 +57,11 @@ def test_a_long_name_of_a_record_is_shown_whole_and_copied(acme: Workspace, orig
         for width in (390, 1280):
             page.set_viewport_size({"width": width, "height": 900})
             beyond[width] = page.evaluate(BEYOND)
+        barriers = list(browser.find_barriers(page))
         page.locator("dl", has_text=NAME).get_by_role("button").first.click()
         page.locator("[data-copied]").wait_for()
         copied = page.evaluate("navigator.clipboard.readText()")
 
     assert beyond == {390: 0, 1280: 0}
     assert copied == NAME
+    assert barriers == []
