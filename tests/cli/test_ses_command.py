@@ -396,7 +396,7 @@ def test_an_endpoint_where_nobody_listens_is_told_once(fake: FakeSes, secret: Pa
 
     [(level, text)] = findings(output).values()
     assert level == "problem"
-    assert "SES does not answer about the account: CONNECT" in text
+    assert "SES does not answer about the account: nothing takes connections there." in text
     assert "--set region=REGION --set endpoint=ENDPOINT" in text
 
 

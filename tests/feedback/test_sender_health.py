@@ -8,8 +8,9 @@ from postledger.accounts.models import ProviderAccount, Sender
 from postledger.deliveries import entries, ledger
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.models import StreamDelta
-from postledger.feedback import sender_health
-from postledger.feedback.sender_health import SenderHealth
+from postledger.feedback import loop_test, sender_health
+from postledger.feedback.sender_health import WITHIN, SenderHealth
+from postledger.web.dashboard.senders import gauges
 from tests import cast
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,6 +49,25 @@ def test_bounces_and_complaints_are_shares_of_the_accepted_mail(*, is_folded: bo
     assert (found.bounce_rate, found.complaint_rate) == (0.2, 0.1)
     assert found.last_event_at is not None
     assert found.silent_since is None
+
+
+@pytest.mark.parametrize("is_folded", [True, False])
+def test_mail_to_a_simulator_is_reported_and_spoils_no_rate(*, is_folded: bool) -> None:
+    sender, stream = sandboxed(), cast.stream(mails=10)
+    accept(stream)
+    [bounce, *_] = loop_test.send_probes(sender, "sandbox")
+    counts = {"accepted": 4, "delivered": 2, "bounced": 1, "complained": 1, "reported": 4}
+    StreamDelta.objects.create(stream_id=bounce.stream_id, **counts)
+    if is_folded:
+        ledger.fold()
+
+    found = health(sender)
+
+    assert (found.accepted, found.delivered) == (10, 0)
+    assert (found.bounce_rate, found.complaint_rate) == (0, 0)
+    assert found.last_event_at is not None, "the test shows that reports come"
+    usage = gauges.count_accepted(sender.workspace_id, since=datetime.now(UTC) - WITHIN)
+    assert usage == {sender.pk: 14}, "limits count what the provider took"
 
 
 def test_a_sender_without_any_event_for_an_hour_is_silent() -> None:

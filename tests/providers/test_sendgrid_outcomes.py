@@ -19,8 +19,9 @@ from postledger.providers.base import (
 )
 from postledger.providers.http.exchange import Break, Stage
 from postledger.providers.http.messages import Answer
-from postledger.providers.http.reading import Obstacle
-from postledger.providers.sendgrid import outcomes
+from postledger.providers.http.reading import Obstacle, Unread
+from postledger.providers.sendgrid import findings, outcomes
+from postledger.providers.sendgrid.settings import SendGridSettings
 
 NOW = datetime(2026, 11, 18, 12, tzinfo=UTC)
 P, C, Q, T, X = (
@@ -285,10 +286,25 @@ def test_after_the_last_byte_a_break_leaves_a_doubt(
         (an_answer(429, "too many requests"), Obstacle.THROTTLED),
         (an_answer(500, "internal server error"), Obstacle.UNREACHABLE),
         (an_answer(403, body=PAGE), Obstacle.UNREACHABLE),
-        (Break(Stage.CONNECT, "connect", "refused"), Obstacle.UNREACHABLE),
+        (Break(Stage.CONNECT, "connect", "refused"), Obstacle.UNCONNECTED),
+        (Break(Stage.ANSWER, "timeout", "no answer"), Obstacle.UNREACHABLE),
     ],
 )
 def test_a_question_without_an_answer_says_what_was_in_its_way(
     answer: Answer | Break, obstacle: Obstacle
 ) -> None:
     assert outcomes.judge_unread(answer, now=NOW).obstacle is obstacle
+
+
+def test_where_sendgrid_cannot_be_reached_no_setting_is_to_blame() -> None:
+    unread = Unread(Obstacle.UNCONNECTED, "there is no host of this name")
+    own, fake = {"api_key": "SG.key"}, {"api_key": "SG.key", "endpoint": "http://127.0.0.1:1"}
+
+    finding = findings.unread_key(unread, SendGridSettings.model_validate(own))
+    of_fake = findings.unread_key(unread, SendGridSettings.model_validate(fake))
+
+    assert finding.message == (
+        "This machine cannot reach SendGrid (api.sendgrid.com): there is no host of this name."
+    )
+    assert (finding.remedy, finding.settings) == ("Check its DNS and firewall.", ())
+    assert of_fake.settings == ("endpoint",)

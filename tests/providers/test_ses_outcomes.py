@@ -18,7 +18,8 @@ from postledger.providers.base import (
 )
 from postledger.providers.http.exchange import Break, Stage
 from postledger.providers.http.messages import Answer
-from postledger.providers.ses import outcomes
+from postledger.providers.http.settings import Endpoint
+from postledger.providers.ses import findings, outcomes
 from tests.providers.messages import SENDER
 
 P, C, Q, T, X = (
@@ -392,3 +393,19 @@ def test_a_break_is_its_row(
     assert (failure.code, failure.category, failure.original_code) == (ours, category, original)
     assert getattr(failure, "is_outage", False) == is_outage
     assert stage.name in failure.detail
+
+
+def test_where_ses_cannot_be_reached_no_setting_is_to_blame() -> None:
+    unread = outcomes.judge_unread(Break(Stage.CONNECT, "connect", "there is no host of this name"))
+    own = Endpoint("email.eu-west-1.amazonaws.com", 443, is_encrypted=True)
+    fake = Endpoint("127.0.0.1", 8579, is_encrypted=False)
+
+    finding = findings.unread_account(unread, "eu-west-1", own)
+    of_fake = findings.unread_account(unread, "eu-west-1", fake)
+
+    assert finding.message == (
+        "This machine cannot reach Amazon SES (email.eu-west-1.amazonaws.com): there is no host of"
+        " this name."
+    )
+    assert finding.settings == ()
+    assert of_fake.settings == ("region", "endpoint")

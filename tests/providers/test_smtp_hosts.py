@@ -26,6 +26,8 @@ class Network(asyncio.SelectorEventLoop):
     @override
     async def getaddrinfo(self, host: Any, port: Any, **_options: Any) -> Any:
         self.asked.append(str(host))
+        if not self.answers:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         addresses = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         return [
             (
@@ -79,3 +81,16 @@ def test_a_name_that_leads_elsewhere_a_moment_later_is_asked_once() -> None:
 
     assert network.asked == ["mail.stranger.example"]
     assert network.connected == [PUBLIC]
+
+
+def test_a_name_that_nobody_has_is_told_in_words_of_its_own() -> None:
+    [finding] = check(Network())
+
+    assert finding.message == "No server has this name."
+    assert (finding.remedy, finding.settings) == ("Check the spelling.", ("host",))
+
+
+def test_a_server_that_takes_no_connections_is_told_without_words_of_the_protocol() -> None:
+    [finding] = check(Network([PUBLIC]))
+
+    assert finding.message == "It cannot be used: nothing takes connections there."

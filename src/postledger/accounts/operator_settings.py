@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import Sentence, say
 from postledger.providers import public_addresses
+from postledger.providers.smtp.settings import PORTS, Tls
 
 _RESERVED: Final[Mapping[str, frozenset[str]]] = {
     "sandbox": frozenset({"journal"}),
@@ -22,6 +23,7 @@ _RESERVED: Final[Mapping[str, frozenset[str]]] = {
     "smtp": frozenset({"ca_file", "public_only"}),
 }
 _SERVER: Final = frozenset({"host", "port"})
+_WEB_PORTS: Final = {"http": 80, "https": 443}
 _LOCAL_NAMES: Final = frozenset({"0.0.0.0", "::", "localhost.localdomain", "ip6-localhost"})  # noqa: S104  none is bound
 
 
@@ -32,10 +34,10 @@ class OperatorOnlyError(RefusedError):
 class ServerHereError(OperatorOnlyError):
     """A server on this machine that the installation does not allow everybody."""
 
-    def __init__(self, sentence: Sentence, *, setting: str, host: str) -> None:
+    def __init__(self, sentence: Sentence, *, setting: str, server: str) -> None:
         super().__init__(sentence)
         self.setting = setting
-        self.host = host  # as PRIVATE_HOSTS would name it
+        self.server = server  # as PRIVATE_HOSTS would name it
 
 
 class CredentialsHereError(OperatorOnlyError):
@@ -64,11 +66,13 @@ def screen_settings(
     to. `is_whole`: these are all settings of the account, and not changes of some. `inside_hosts`
     are servers that the operator allows everybody, wherever they are.
     """
-    is_inside = _is_named(settings, inside_hosts)
+    server = _complete_port(settings) if kind == "smtp" and is_whole else settings
+    is_inside = _is_named(server, inside_hosts)
     _check_settings(kind, settings, is_whole=is_whole, is_inside=is_inside)
     is_moved = is_whole or not settings.keys().isdisjoint(_SERVER)
-    is_bound = kind == "smtp" and is_moved and not is_inside
-    return {**settings, "public_only": True} if is_bound else settings
+    if is_inside:
+        return server
+    return {**settings, "public_only": True} if kind == "smtp" and is_moved else settings
 
 
 def screen_hosts(
@@ -77,36 +81,63 @@ def screen_hosts(
     """The settings of the operator as they came by a page: a browser may be led to post them, so
     a host inside is one of those that the installation allows.
     """
-    endpoint = urlsplit(str(settings.get("endpoint", "")))
-    is_here = public_addresses.is_here(endpoint.hostname or "")
-    if is_here and not _is_allowed(endpoint.netloc, inside_hosts):
-        raise _refuse_here("endpoint", endpoint.netloc.removesuffix(f":{endpoint.port}"))
-    if kind != "smtp" or _is_named(settings, inside_hosts):
+    _check_endpoint(str(settings.get("endpoint", "")), inside_hosts)
+    if kind != "smtp":
         return settings
+    server = _complete_port(settings)
+    if _is_named(server, inside_hosts):
+        return server
     if _names_this_machine(str(settings.get("host", ""))):
-        raise _refuse_here("host", str(settings["host"]))
+        raise _refuse_here("host", name_server(settings))
     return {**settings, "public_only": True}
 
 
+def name_server(settings: Mapping[str, object]) -> str:
+    """A server of SMTP as PRIVATE_HOSTS names it: with its port, so not the whole machine."""
+    settings = _complete_port(settings)
+    return _join(str(settings.get("host", "")), settings.get("port"))
+
+
+def _join(host: str, port: object) -> str:
+    host = host.strip("[]")
+    host = f"[{host}]" if ":" in host else host
+    return f"{host}:{port}" if port else host
+
+
+def _check_endpoint(url: str, inside_hosts: Collection[str]) -> None:
+    endpoint = urlsplit(url)
+    host, port = endpoint.hostname or "", endpoint.port or _WEB_PORTS.get(endpoint.scheme)
+    if public_addresses.is_here(host) and not _is_allowed(host, port, inside_hosts):
+        raise _refuse_here("endpoint", _join(host, port))
+
+
+def _complete_port(settings: Mapping[str, object]) -> Mapping[str, object]:
+    """With the usual port, so that a later change of the encryption leads to no other one."""
+    ports: Mapping[str, int] = {tls.value: port for tls, port in PORTS.items()}
+    port = settings.get("port") or ports.get(str(settings.get("tls", Tls.STARTTLS)))
+    return {**settings, "port": port} if port else settings
+
+
 def _is_named(settings: Mapping[str, object], inside_hosts: Collection[str]) -> bool:
-    host, port = settings.get("host"), settings.get("port")
-    return host is not None and _is_allowed(f"{host}:{port}" if port else str(host), inside_hosts)
+    host = settings.get("host")
+    return host is not None and _is_allowed(str(host), settings.get("port"), inside_hosts)
 
 
-def _is_allowed(authority: str, inside_hosts: Collection[str]) -> bool:
+def _is_allowed(host: str, port: object, inside_hosts: Collection[str]) -> bool:
     """Whether a host is named, for every port or for this one."""
-    host, _, port = authority.rpartition(":")
-    return authority in inside_hosts or (port.isdecimal() and host in inside_hosts)
+    host = host.strip("[]")
+    names = {host, f"[{host}]"}
+    return not (names | {f"{name}:{port}" for name in names}).isdisjoint(inside_hosts)
 
 
-def _refuse_here(setting: str, host: str) -> ServerHereError:
+def _refuse_here(setting: str, server: str) -> ServerHereError:
     return ServerHereError(
         say(
             "Only the operator of the installation sends through a server on this machine:"
             " postledger account create, or update."
         ),
         setting=setting,
-        host=host,
+        server=server,
     )
 
 
@@ -143,7 +174,7 @@ def _check_settings(
 
 def _check_server(settings: Mapping[str, object], *, is_whole: bool, is_inside: bool) -> None:
     if not is_inside and _names_this_machine(str(settings.get("host", ""))):
-        raise _refuse_here("host", str(settings["host"]))
+        raise _refuse_here("host", name_server(settings))
     is_moved = not is_whole and not settings.keys().isdisjoint(_SERVER)
     if is_moved and "password" not in settings:
         raise OperatorOnlyError(

@@ -72,7 +72,7 @@ def describe(sender: Sender) -> SendingLimits:
         counted_since=sender.counted_since,
         account_rate=_find_rate(account, quota),
         tuned_rate=account.tuned_rate if account else None,
-        quota=_describe_quota(quota),
+        quota=_describe_quota(quota, is_limit=True),
         working_hours=tuple(each for each in hours if each is not None),
     )
 
@@ -103,8 +103,15 @@ def _find_rate(account: ProviderAccount | None, quota: AccountQuota | None) -> f
     return max(quota.max_rate * SHARE_OF_MAX_RATE, SLOWEST)
 
 
-def _describe_quota(quota: AccountQuota | None) -> StoredQuota | None:
-    if quota is None or quota.synced_at is None or not quota.is_limit or quota.remaining is None:
+def describe_credits(sender: Sender) -> StoredQuota | None:
+    """What the account's provider has left without holding mail at the end of it."""
+    return _describe_quota(_find_quota(sender.account), is_limit=False)
+
+
+def _describe_quota(quota: AccountQuota | None, *, is_limit: bool) -> StoredQuota | None:
+    if quota is None or quota.synced_at is None or quota.remaining is None:
+        return None
+    if quota.is_limit is not is_limit:
         return None
     return StoredQuota(
         remaining=quota.remaining,

@@ -127,7 +127,7 @@ class Env(BaseSettings):
     """Hosts inside the network that sources of events may be read from, separated by commas."""
     private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     """Hosts on this machine or inside the network that accounts may be given on pages and by the
-    API, separated by commas: 127.0.0.1, relay.internal:2525."""
+    API, separated by commas: 127.0.0.1:2525, relay.internal:587."""
     dns_resolver: str = ""
     """The resolver that records of senders are looked up at; without it, those of the machine."""
     notion_token: SecretStr = SecretStr("")

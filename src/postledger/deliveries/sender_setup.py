@@ -7,12 +7,16 @@ from postledger.accounts.models import Sender
 from postledger.accounts.provider_accounts import Settings
 from postledger.deliveries import account_changes
 from postledger.lib.errors import ConflictError
-from postledger.lib.sentences import say
+from postledger.lib.sentences import Sentence, say
 from postledger.providers import addresses, registry
 
 
 class SenderConnectedError(ConflictError):
     code = "sender_connected"
+
+    def __init__(self, sentence: Sentence, *, sender_id: int) -> None:
+        super().__init__(sentence)
+        self.sender_id = sender_id
 
 
 def connect_sender(
@@ -50,7 +54,8 @@ def _refuse_connected(sender: Sender) -> None:
                 " address, or change that account: postledger account update.",
                 address=sender.address,
                 name=sender.account.name,
-            )
+            ),
+            sender_id=sender.pk,
         )
 
 

@@ -1,14 +1,14 @@
 """The first run: the operator's code makes the owner, who connects a provider and mails it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
 from django.test import Client
 
-from postledger.accounts import provider_accounts, queries, sealing, senders
+from postledger.accounts import operator_settings, provider_accounts, queries, sealing, senders
 from postledger.accounts.models import (
     AuditEntry,
     Member,
@@ -17,6 +17,7 @@ from postledger.accounts.models import (
     User,
     Workspace,
 )
+from postledger.accounts.operator_settings import OperatorOnlyError
 from postledger.accounts.people import first_run
 from postledger.accounts.people.roles import Role
 from postledger.deliveries import entries
@@ -300,6 +301,16 @@ NO_HOST = "This is not the name or the address of a host: write it as smtp.examp
         ),
         ({"kind": "ses"}, "region", "Fill this in."),
         (
+            {"kind": "ses", "region": "eu-west-1", "access_key_id": ACCESS_KEY_ID},
+            "secret_access_key",
+            "Both keys belong together: enter both, or neither.",
+        ),
+        (
+            {"kind": "ses", "region": "eu-west-1", "secret_access_key": SECRET_ACCESS_KEY},
+            "access_key_id",
+            "Both keys belong together: enter both, or neither.",
+        ),
+        (
             {"kind": "ses", "region": "Ireland"},
             "region",
             "Write it as AWS does, such as eu-west-1.",
@@ -349,7 +360,7 @@ NO_ENDPOINT = "Only the operator of this installation uses an endpoint. Leave it
             {"kind": "smtp", "host": "127.0.0.1", "port": "1", "tls": "none"},
             "host",
             (
-                "127.0.0.1 is on the machine of this installation. Ask its operator to add it to"
+                "127.0.0.1:1 is on the machine of this installation. Ask its operator to add it to"
                 " <code>PRIVATE_HOSTS</code> in <code>postledger.env</code>."
             ),
         ),
@@ -415,9 +426,10 @@ def test_even_the_operator_enters_this_machine_only_if_a_setting_names_it(
     )
 
     assert refused.status_code == 422
+    server = "[::1]:2525" if host == "::1" else f"{host}:2525"
     assert errors_of(refused)["host"] == (
-        f"{host} is on this machine. To allow it, write"
-        f" <code>PRIVATE_HOSTS=127.0.0.1:2526,relay.internal,{host}</code> into"
+        f"{server} is on this machine. To let all workspaces use it, write"
+        f" <code>PRIVATE_HOSTS=127.0.0.1:2526,relay.internal,{server}</code> into"
         " <code>postledger.env</code> and start <code>postledger up</code> again."
     )
     assert not ProviderAccount.objects.exists()
@@ -432,10 +444,10 @@ def test_a_fake_of_the_operator_is_allowed_by_the_setting_that_the_page_names(
     page, address = alice.url("start/provider/"), {"address": "news@acme.example"}
 
     refused = alice.client.post(page, {**fields, **address})
-    settings.PRIVATE_HOSTS = frozenset({host})
+    settings.PRIVATE_HOSTS = frozenset({f"{host}:1"})
     asked = alice.client.post(page, {**fields, **address})
 
-    assert f"<code>PRIVATE_HOSTS={host}</code>" in errors_of(refused)["endpoint"]
+    assert f"<code>PRIVATE_HOSTS={host}:1</code>" in errors_of(refused)["endpoint"]
     assert "PRIVATE_HOSTS" not in text_of(asked)
 
 
@@ -449,7 +461,46 @@ def test_a_private_address_of_the_operator_is_not_connected_to_unless_it_is_name
         alice.url("start/provider/"), {**fields, "address": "news@acme.example"}
     )
 
-    assert "inside a network" in errors_of(refused)["host"]
+    assert errors_of(refused)["host"] == (
+        "10.0.0.7:1 is inside your network. To let all workspaces use it, write"
+        " <code>PRIVATE_HOSTS=10.0.0.7:1</code> into <code>postledger.env</code> and start"
+        " <code>postledger up</code> again."
+    )
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "10.0.0.7"])
+def test_the_setting_that_a_page_names_has_the_usual_port_and_allows_no_other(
+    host: str, settings: LazySettings, alice: Person
+) -> None:
+    named = f"{host}:587"
+    given = {"host": host, "username": "shop", "password": "hunter2"}
+    fields = {"kind": "smtp", **given, "tls": "starttls", "address": "news@acme.example"}
+    settings.PRIVATE_HOSTS = frozenset()
+
+    refused = alice.client.post(alice.url("start/provider/"), fields)
+
+    assert f"<code>PRIVATE_HOSTS={named}</code>" in errors_of(refused)["host"]
+    allowed = operator_settings.screen_settings("smtp", given, is_whole=True, inside_hosts=[named])
+    # Whoever changes the encryption later is still led to the port that was allowed.
+    assert allowed == {**given, "port": 587}
+    for tls in ("none", "implicit"):
+        other = {"host": host, "tls": tls}
+        assert not is_allowed(other, [named])
+    assert not is_allowed({"host": host, "port": 2812}, [named])
+    change = {"host": host, "password": "x"}
+    assert not is_allowed(change, [named], is_whole=False), "its stored port may be another"
+
+
+def is_allowed(
+    given: Mapping[str, object], inside_hosts: list[str], *, is_whole: bool = True
+) -> bool:
+    try:
+        screened = operator_settings.screen_settings(
+            "smtp", given, is_whole=is_whole, inside_hosts=inside_hosts
+        )
+    except OperatorOnlyError:
+        return False
+    return "public_only" not in screened
 
 
 def test_a_server_that_a_setting_names_is_everybodys(
@@ -476,7 +527,10 @@ def test_a_server_inside_the_network_is_asked_for_its_operator_alone(alice: Pers
 
     refused = bob.client.post(bob.url("start/provider/"), fields)
 
-    assert "where only the operator of the installation sends mail" in errors_of(refused)["host"]
+    assert errors_of(refused)["host"] == (
+        "10.0.0.7:1 is inside the network of this installation. Ask its operator to add it to"
+        " <code>PRIVATE_HOSTS</code> in <code>postledger.env</code>."
+    )
     assert "all the same" not in text_of(refused)
     assert not ProviderAccount.objects.exists()
 
@@ -509,6 +563,7 @@ def test_what_is_to_be_mended_at_ses_can_be_passed_over_on_purpose(
 
     assert "has no identity globex.example" in errors_of(answer)["address"]
     assert "Connect it all the same" in text_of(answer)
+    assert errors_of(answer)["secret_access_key"].startswith("Enter it again")
     assert not stored_before
     assert done.status_code == 302
     assert ProviderAccount.objects.exists()
@@ -539,7 +594,9 @@ def test_a_sender_that_reaches_people_is_not_redirected(alice: Person, smtp: Fak
 
     again = alice.client.post(alice.url("start/provider/"), smtp_fields(smtp))
 
-    assert "already" in errors_of(again)["address"]
+    sender = Sender.objects.get()
+    link = f'<a href="{alice.url(f"senders/{sender.pk}/")}">change that sender</a>'
+    assert link in errors_of(again)["address"]
     assert ProviderAccount.objects.count() == 1
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection
 
+from postledger.accounts.models import Sender
 from postledger.alerts.detection import Cause
 from postledger.alerts.models import Alert
 from postledger.deliveries import entries, ledger
@@ -156,6 +157,17 @@ def test_a_quiet_hour_says_up_to_when_it_was_counted(olivia: Person) -> None:
     told = re.search(r"Nothing was sent in the last hour \(counted up to (\d\d:\d\d)\)\.", page)
     assert told
     assert told[1] in {f"{now:%H:%M}", f"{now - timedelta(minutes=1):%H:%M}"}
+
+
+def test_a_sender_leads_to_its_page_and_blames_no_account_that_it_lacks(olivia: Person) -> None:
+    sender = cast.sender()
+    Sender.objects.update(account=None)
+
+    page = show(olivia)
+
+    assert f'<a href="{olivia.url(f"senders/{sender.pk}/")}">{sender.address}</a>' in page
+    assert "Its emails wait until somebody connects a provider." in page
+    assert "Its account reports nothing afterwards" not in page
 
 
 def test_the_part_that_moves_is_refreshed_whole_and_alone(olivia: Person) -> None:

@@ -82,6 +82,33 @@ def test_each_limit_has_a_gauge_with_what_is_used_of_it() -> None:
     assert f"sender={sender.pk}" in page
 
 
+def test_credits_have_a_gauge_that_promises_to_hold_no_mail() -> None:
+    sender = connect("sendgrid", {"api_key": API_KEY})
+    assert sender.account
+    reading = {"remaining": 99, "size": 100, "synced_at": datetime.now(UTC), "is_limit": False}
+    AccountQuota.objects.create(account=sender.account, **reading)
+
+    page = sign_in(sender.workspace_id).read(f"senders/{sender.pk}/")
+
+    assert "Credits of SendGrid" in page
+    assert "<b>1</b></a> of 100" in page
+    assert "99 left; asked at" in page
+    assert "Emails do not wait for more" in page
+    assert "The tightest limit" not in page, "no limit is one"
+
+
+def test_a_limit_sets_the_pace_only_where_there_is_one() -> None:
+    sender = connect()
+    person = sign_in(sender.workspace_id)
+
+    without = person.read(f"senders/{sender.pk}/")
+    Sender.objects.update(daily_limit=5)
+
+    assert "The tightest limit" not in without
+    assert "The tightest limit" in person.read(f"senders/{sender.pk}/")
+    assert "Through the account “relay” (SMTP)" in without
+
+
 def test_the_gauge_of_a_second_and_its_list_are_of_the_same_minute() -> None:
     sender = connect()
     now = datetime(2026, 11, 18, 12, 5, 42, tzinfo=UTC)
@@ -135,7 +162,7 @@ def test_the_records_to_paste_stand_beside_what_is_wrong(server: DnsServer) -> N
     assert "v=spf1 include:mailgun.org ~all" in page
     assert "DMARC only watches" in page
     assert "v=DMARC1; p=quarantine" in page
-    assert "<b>_dmarc.acme.example</b>" in page
+    assert ">_dmarc.acme.example</dd>" in page
 
 
 def test_for_a_relay_that_nobody_knows_the_page_asks_to_fill_in_a_gap(server: DnsServer) -> None:
@@ -146,6 +173,16 @@ def test_for_a_relay_that_nobody_knows_the_page_asks_to_fill_in_a_gap(server: Dn
     assert "v=spf1 include:SPF-OF-YOUR-RELAY ~all" in page
     assert "Ask whoever runs your relay what stands for SPF-OF-YOUR-RELAY" in page
     assert "v=spf1 ~all" not in page
+
+
+def test_a_domain_of_bounces_that_is_missing_replaces_nothing(server: DnsServer) -> None:
+    with serving_in_thread(FakeSendGrid()) as sendgrid:
+        sendgrid.service.account.domains["acme.example"] = False
+        sender = connect("sendgrid", {"api_key": API_KEY, "endpoint": sendgrid.endpoint})
+        page = sign_in(sender.workspace_id).read(f"senders/{sender.pk}/dns/")
+
+    assert "Bounces have nowhere to return" in page
+    assert "in place of what is there" not in page
 
 
 def test_a_resolver_that_is_down_is_told_and_blames_nobody(settings: LazySettings) -> None:
@@ -239,7 +276,10 @@ def test_limits_and_hours_are_changed_and_audited() -> None:
     ("field", "value", "sentence"),
     [
         ("spans", "9 to 5", "Write times as 09:00-18:00"),
-        ("daily_limit", "0", "greater than or equal to 1"),
+        ("daily_limit", "0", "At least 1."),
+        ("rate_per_hour", "-5", "At least 1."),
+        ("rate_per_second", "0", "At least 0.00001."),
+        ("rate_per_second", "10001", "At most 10000."),
         ("daily_limit", "1.00", "Write a whole number"),
         ("rate_per_hour", "1,5", "Write a whole number"),
         ("rate_per_second", "1.000", "may mean 1000 or 1. Write it as one of these."),
@@ -326,6 +366,17 @@ def test_whoever_takes_the_hours_away_need_not_touch_their_zone() -> None:
     assert answer.status_code == 302
     sender.refresh_from_db()
     assert sender.working_hours is None
+
+
+@pytest.mark.parametrize("dash", ["\N{EN DASH}", " \N{EN DASH} ", "\N{EM DASH}"])
+def test_hours_may_be_written_with_any_dash(dash: str) -> None:
+    sender, typed = connect(), f"09:00{dash}18:00"
+
+    sign_in(sender.workspace_id).post(f"senders/{sender.pk}/limits/", spans=typed, days="mon")
+
+    sender.refresh_from_db()
+    assert sender.working_hours
+    assert sender.working_hours["spans"] == [["09:00", "18:00"]]
 
 
 def test_hours_without_a_day_are_asked_about() -> None:
@@ -464,6 +515,13 @@ def test_ses_reports_to_this_installation_after_a_click(settings: LazySettings) 
     assert read_steps(failed) == ["Done", "Failed", "To do", "To do", "To do"]
     assert "AWS refuses" in failed.content.decode()
     assert read_steps(made) == ["Already there", "Done", "Waiting", "Done", "Done"]
+    assert "One step waits; check once more in a moment." in made.content.decode()
+    assert "All of it is there" not in made.content.decode()
+    command = "postledger ses connect acme relay --create"
+    assert f'<pre tabindex="0">{command} --url http://127.0.0.1:9/ses-events</pre>' in (
+        made.content.decode()
+    )
+    assert f'<pre tabindex="0">{command}</pre>' in made.content.decode()
     assert read_steps(again) == ["Already there", "Already there", "Waiting", "Already there"]
     [topic] = ses.service.account.topics.by_arn.values()
     posted_to = {item.endpoint for item in topic.subscriptions.values()}

@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+from postledger.lib import sentences
 from postledger.lib.check_results import Level
 from postledger.lib.sentences import say
 from postledger.providers.base import Finding
+from postledger.providers.http.reading import Unread
 from postledger.providers.http.settings import Endpoint
 
 SECONDS = 20.0  # for all questions together; SES lets one a second through
@@ -34,6 +36,17 @@ async def collect(
     except TimeoutError:
         results.append(_too_slow(words, has_begun=bool(results)))
     return [_on_this_machine(endpoint, words), *results] if endpoint.is_here else results
+
+
+def unconnected(unread: Unread, endpoint: Endpoint, service: str) -> Finding:
+    """No setting may be wrong: the service has its own endpoint."""
+    message = say(
+        "This machine cannot reach %(service)s (%(host)s): %(detail)s",
+        service=service,
+        host=endpoint.host,
+        detail=sentences.end(unread.detail),
+    )
+    return Finding("access", Level.PROBLEM, message, say("Check its DNS and firewall."))
 
 
 def _too_slow(words: Words, *, has_begun: bool) -> Finding:

@@ -21,6 +21,7 @@ from postledger.providers.base import (
 from postledger.providers.connection import ConnectionBrokenError
 from postledger.providers.http.exchange import Break, Stage
 from postledger.providers.http.messages import Answer
+from postledger.providers.http.reading import Obstacle, Unread
 
 NETWORK_ERROR = "NETWORK_ERROR"
 CLIENT_ERROR = 400
@@ -142,6 +143,12 @@ def describe_break(broken: Break) -> Sentence:
         code=broken.code,
         detail=broken.detail,
     )
+
+
+def judge_unanswered(broken: Break) -> Unread:
+    if broken.stage is Stage.CONNECT:
+        return Unread(Obstacle.UNCONNECTED, broken.detail)
+    return Unread(Obstacle.UNREACHABLE, describe_break(broken))
 
 
 def _interrupted(broken: Break) -> Failure:

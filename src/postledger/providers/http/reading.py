@@ -23,6 +23,7 @@ class Obstacle(StrEnum):
     DENIED = "denied"  # the keys are good, and may not ask this
     CREDENTIALS = "credentials"
     THROTTLED = "throttled"
+    UNCONNECTED = "unconnected"
     UNREACHABLE = "unreachable"
 
 

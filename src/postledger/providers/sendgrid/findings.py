@@ -9,6 +9,7 @@ from postledger.lib import sentences
 from postledger.lib.check_results import Level
 from postledger.lib.sentences import Sentence, say
 from postledger.providers.base import Finding
+from postledger.providers.http import checks
 from postledger.providers.http.reading import Obstacle, Unread
 from postledger.providers.sendgrid.documents import DomainState, SenderState
 from postledger.providers.sendgrid.quota import CreditsState
@@ -33,6 +34,8 @@ def unread_key(unread: Unread, settings: SendGridSettings) -> Finding:
             ),
             secrets=("api_key",),
         )
+    if unread.obstacle is Obstacle.UNCONNECTED and not settings.endpoint:
+        return checks.unconnected(unread, settings.actual_endpoint, "SendGrid")
     return Finding(
         "access",
         Level.PROBLEM,

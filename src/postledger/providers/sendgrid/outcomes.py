@@ -109,7 +109,7 @@ def judge_unread(result: Answer | Break, *, now: datetime) -> Unread:
     Its words for a key that is unknown, and for one that may not ask this, are the same.
     """
     if isinstance(result, Break):
-        return Unread(Obstacle.UNREACHABLE, http_outcomes.describe_break(result))
+        return http_outcomes.judge_unanswered(result)
     error, row = _read_error(result, now)
     obstacle = Obstacle.UNREACHABLE
     if row is not None and row.outcome is SenderBlocked:

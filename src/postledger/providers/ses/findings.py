@@ -9,6 +9,7 @@ from postledger.lib import sentences
 from postledger.lib.check_results import Level
 from postledger.lib.sentences import say
 from postledger.providers.base import Finding
+from postledger.providers.http import checks
 from postledger.providers.http.reading import Obstacle, Unread
 from postledger.providers.http.settings import Endpoint
 from postledger.providers.ses import dns_records
@@ -65,6 +66,8 @@ def unread_account(unread: Unread, region: str, endpoint: Endpoint) -> Finding:
             _KEYS,
             _SECRET_KEYS,
         )
+    if unread.obstacle is Obstacle.UNCONNECTED and not endpoint.is_here:
+        return checks.unconnected(unread, endpoint, "Amazon SES")
     return Finding(
         "access",
         Level.PROBLEM,

@@ -147,7 +147,7 @@ def judge_break(broken: Break) -> Failure:
 def judge_unread(result: Answer | Break) -> Unread:
     """Why SES did not say what it was asked."""
     if isinstance(result, Break):
-        return Unread(Obstacle.UNREACHABLE, http_outcomes.describe_break(result))
+        return http_outcomes.judge_unanswered(result)
     failure = judge_refusal(result)
     obstacle = Obstacle.UNREACHABLE
     if result.status == _NOT_FOUND and failure.original_code == "NotFoundException":

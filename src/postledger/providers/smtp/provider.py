@@ -1,6 +1,7 @@
 """Hands messages to an SMTP server over pooled connections."""
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 
@@ -22,7 +23,7 @@ from postledger.providers.dns.records import SenderRecords
 from postledger.providers.smtp import dns_records
 from postledger.providers.smtp.outcomes import Stage
 from postledger.providers.smtp.pool import Pool
-from postledger.providers.smtp.session import NO_STARTTLS, NoSessionError
+from postledger.providers.smtp.session import HOST_INSIDE, NO_STARTTLS, NoSessionError
 from postledger.providers.smtp.settings import SmtpSettings
 from postledger.providers.smtp.window_sender import WindowSender
 from postledger.providers.windows import WindowQueue
@@ -42,7 +43,7 @@ async def check(settings: Mapping[str, object], _senders: Sequence[str]) -> Sequ
     try:
         session = await pool.open_session(asyncio.get_running_loop().time() + CHECK_SECONDS)
     except NoSessionError as error:
-        return (_explain(error.outcome, error.reason),)
+        return (_explain_host(error) or _explain(error.outcome, error.reason),)
     await session.quit()
     return ()
 
@@ -50,6 +51,18 @@ async def check(settings: Mapping[str, object], _senders: Sequence[str]) -> Sequ
 async def read_records(settings: Mapping[str, object], address: str) -> SenderRecords:
     """Asks nobody: servers of SMTP do not say them."""
     return dns_records.list_records(SmtpSettings.model_validate(settings), address)
+
+
+def _explain_host(error: NoSessionError) -> Finding | None:
+    """What nothing but another host would mend."""
+    outcome, cause = error.outcome, error.error
+    if isinstance(cause, socket.gaierror) and cause.errno != socket.EAI_AGAIN:
+        message = say("No server has this name.")
+        return Finding("name", Level.PROBLEM, message, say("Check the spelling."), ("host",))
+    if isinstance(outcome, SenderBlocked) and outcome.code == HOST_INSIDE:
+        message = say("It cannot be used: %(reason)s.", reason=error.reason)
+        return Finding("inside", Level.PROBLEM, message, settings=("host",))
+    return None
 
 
 def _explain(outcome: Failure, reason: str) -> Finding:

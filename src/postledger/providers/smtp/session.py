@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
-from postledger.lib.sentences import Sentence, say
+from postledger.lib.sentences import say
 from postledger.providers import public_addresses
 from postledger.providers.base import Failure, NotSent, SenderBlocked, TryLater
 from postledger.providers.connection import (
@@ -26,19 +26,21 @@ from postledger.providers.smtp.settings import SmtpSettings, Tls
 
 NO_STARTTLS = "tls_missing"
 _CONTINUE = 3
+HOST_INSIDE = "host_inside"
 
 
 class NoSessionError(Exception):
     """No session could be opened; `outcome` is that of the message it was for, and `reason` says
-    why to a person who tests the connection.
+    why to a person who tests the connection; `error` kept it from connecting.
     """
 
-    def __init__(self, outcome: Failure, reason: str = "") -> None:
+    def __init__(self, outcome: Failure, reason: str = "", *, error: OSError | None = None) -> None:
         super().__init__(outcome)
         if isinstance(outcome, TryLater):
             outcome = replace(outcome, is_outage=True)
         self.outcome = outcome
         self.reason = reason or outcome.detail
+        self.error = error
 
 
 class Session:
@@ -73,18 +75,23 @@ class Session:
             raise self._failed(code, detail, until) from None
         except OSError as error:
             code = "tls" if isinstance(error, ssl.SSLError) else "connect"
-            raise self._failed(code, explain_os_error(error), until) from None
+            raise self._failed(code, explain_os_error(error), until, error) from None
         except asyncio.CancelledError:
             self.give_up()
             raise
 
-    def _failed(self, code: str, detail: str, until: float) -> NoSessionError:
+    def _failed(
+        self, code: str, detail: str, until: float, error: OSError | None = None
+    ) -> NoSessionError:
         self.give_up()
         if code == ConnectionBrokenError.TIMEOUT and self.loop.time() >= until:
             return NoSessionError(NotSent(f"the deadline came at {self.stage.name}"))
-        return NoSessionError(outcomes.broken(self.stage, code, detail), self._describe(detail))
+        outcome = outcomes.broken(self.stage, code, detail)
+        return NoSessionError(outcome, self._describe(detail), error=error)
 
-    def _describe(self, detail: str) -> Sentence:
+    def _describe(self, detail: str) -> str:
+        if self.stage is Stage.CONNECT:
+            return detail
         return say("%(stage)s: %(detail)s", stage=self.stage.name, detail=detail)
 
     def limit(self, seconds: float) -> float:
@@ -129,7 +136,7 @@ class Session:
             return await public_addresses.find_public_addresses(host, port)
         except ForbiddenAddressError:
             self._block(
-                "host_inside",
+                HOST_INSIDE,
                 say(
                     "the server is inside a network or on this machine, where only the operator of"
                     " the installation sends mail"
@@ -201,5 +208,5 @@ class Session:
 
     def _block(self, code: str, detail: str) -> NoReturn:
         self.give_up()
-        said = self._describe(detail)
-        raise NoSessionError(SenderBlocked(code, str(said), is_account=True), said)
+        blocked = SenderBlocked(code, f"{self.stage.name}: {detail}", is_account=True)
+        raise NoSessionError(blocked, self._describe(detail))

@@ -32,7 +32,7 @@ class Tls(StrEnum):
     IMPLICIT = "implicit"  # encrypted from the first byte
 
 
-_PORTS = {Tls.NONE: 25, Tls.STARTTLS: 587, Tls.IMPLICIT: 465}
+PORTS = {Tls.NONE: 25, Tls.STARTTLS: 587, Tls.IMPLICIT: 465}
 
 
 def _check_host(value: str) -> str:
@@ -98,7 +98,7 @@ class SmtpSettings(BaseModel):
 
     @property
     def actual_port(self) -> int:
-        return self.port or _PORTS[self.tls]
+        return self.port or PORTS[self.tls]
 
     @model_validator(mode="after")
     def _keep_the_password_secret(self) -> Self:

@@ -8,7 +8,7 @@ from django.utils import formats, timezone
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext, pgettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from postledger.deliveries.explanations.why import Cause, leave_out_commands
 from postledger.providers import addresses
@@ -16,6 +16,12 @@ from postledger.web.shared import sentences
 
 register = template.Library()
 
+_PROVIDERS = {
+    "sandbox": gettext_lazy("Sandbox"),
+    "smtp": "SMTP",
+    "ses": "Amazon SES",
+    "sendgrid": "SendGrid",
+}
 _SMALLEST_SHARE = 0.1  # percent
 _WEEK = timedelta(days=6)
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
@@ -69,6 +75,12 @@ def share(part: int, total: int) -> str:
     if part != total and percent > 100 - _SMALLEST_SHARE / 2:
         return f">{formats.number_format(99.9, 1)}%"
     return f"{formats.number_format(round(percent, 1), 0 if percent in {0, 100} else 1)}%"
+
+
+@register.filter
+def provider(kind: str) -> str:
+    """What people call the kind of an account."""
+    return str(_PROVIDERS.get(kind, kind))
 
 
 @register.filter

@@ -1,7 +1,7 @@
 """What the forms of our pages share: how fields look, the focus, addresses, numbers, passwords."""
 
 from collections.abc import Mapping
-from typing import Any, override
+from typing import Any, ClassVar, override
 
 from django import forms
 from django.contrib.auth import password_validation
@@ -99,7 +99,27 @@ class AddressField(forms.CharField):
             ) from None
 
 
-class WholeNumberField(forms.IntegerField):
+class _BoundedField(forms.IntegerField):
+    """A number whose limits are said with all their digits."""
+
+    default_error_messages: ClassVar[dict[str, Any]] = {
+        "min_value": gettext_lazy("At least %(limit_value)s."),
+        "max_value": gettext_lazy("At most %(limit_value)s."),
+    }
+
+    @override
+    def run_validators(self, value: Any) -> None:
+        try:
+            super().run_validators(value)
+        except ValidationError as refused:
+            for error in refused.error_list:
+                if error.params:
+                    limit = typed_numbers.write_decimal(error.params["limit_value"])
+                    error.params["limit_value"] = limit
+            raise
+
+
+class WholeNumberField(_BoundedField):
     """A whole number as people type it, perhaps with separated thousands."""
 
     # A field of the type "number" reads what was typed by rules of the browser's language.
@@ -122,7 +142,7 @@ class WholeNumberField(forms.IntegerField):
         return {**super().widget_attrs(widget), "autocomplete": "off", **own}
 
 
-class DecimalField(forms.FloatField):
+class DecimalField(_BoundedField, forms.FloatField):
     """A number with a decimal point or a decimal comma; it is shown with all its digits."""
 
     widget = forms.TextInput

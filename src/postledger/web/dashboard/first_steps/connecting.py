@@ -5,6 +5,8 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from postledger.accounts import operator_settings, queries
@@ -85,19 +87,8 @@ def _read_settings(form: ProviderForm, visitor: Visitor) -> Settings | None:
 def _explain_refusal(refused: OperatorOnlyError, *, is_operator: bool) -> tuple[str | None, str]:
     """What somebody can do about it, and the field that it stands beside."""
     match refused:
-        case ServerHereError(setting=setting, host=host) if is_operator:
-            text = _(
-                "%(host)s is on this machine. To allow it, write `PRIVATE_HOSTS=%(hosts)s` into"
-                " `postledger.env` and start `postledger up` again."
-            )
-            hosts = ",".join([*sorted(settings.PRIVATE_HOSTS), host])
-            return setting, text % {"host": host, "hosts": hosts}
-        case ServerHereError(setting=setting, host=host):
-            text = _(
-                "%(host)s is on the machine of this installation. Ask its operator to add it to"
-                " `PRIVATE_HOSTS` in `postledger.env`."
-            )
-            return setting, text % {"host": host}
+        case ServerHereError(setting=setting, server=server):
+            return setting, _explain_server(server, is_here=True, is_operator=is_operator)
         case CredentialsHereError():
             return "access_key_id", _(
                 "Without a key of its own it would use the credentials of this machine, which"
@@ -109,6 +100,28 @@ def _explain_refusal(refused: OperatorOnlyError, *, is_operator: bool) -> tuple[
             )
         case _:
             return None, translate(refused)
+
+
+def _explain_server(server: str, *, is_here: bool, is_operator: bool) -> str:
+    if is_operator:
+        where = (
+            _("%(server)s is on this machine.")
+            if is_here
+            else _("%(server)s is inside your network.")
+        )
+        advice = _(
+            "To let all workspaces use it, write `PRIVATE_HOSTS=%(servers)s` into `postledger.env`"
+            " and start `postledger up` again."
+        )
+    else:
+        where = (
+            _("%(server)s is on the machine of this installation.")
+            if is_here
+            else _("%(server)s is inside the network of this installation.")
+        )
+        advice = _("Ask its operator to add it to `PRIVATE_HOSTS` in `postledger.env`.")
+    servers = ",".join([*sorted(settings.PRIVATE_HOSTS), server])
+    return f"{where} {advice}" % {"server": server, "servers": servers}
 
 
 def _check(form: ProviderForm, visitor: Visitor, given: Settings, *, is_ignoring: bool) -> bool:
@@ -127,8 +140,13 @@ def _check(form: ProviderForm, visitor: Visitor, given: Settings, *, is_ignoring
         return False
     problems = form.check_provider(given)
     may_ignore = bool(problems) and not any(map(provider_form.is_setting, problems))
-    if not (may_ignore and is_ignoring):
+    if any(problem.subject == "inside" for problem in problems):
+        server = operator_settings.name_server(given)
+        is_operator = first_run.is_operator(visitor.member)
+        form.add_error("host", _explain_server(server, is_here=False, is_operator=is_operator))
+    elif not (may_ignore and is_ignoring):
         form.refuse_findings(problems)
+        form.ask_for_secret(may_ignore=may_ignore)
     return may_ignore
 
 
@@ -141,17 +159,21 @@ def _store(form: ProviderForm, visitor: Visitor, given: Settings) -> bool:
             address=form.cleaned_data["address"],
             actor=visitor.actor,
         )
-    except SenderConnectedError:
-        text = _(
-            "Emails from this address go out through another account already. Choose another"
-            " address, or change that account: `postledger account update`."
-        )
-        form.add_error("address", text)
+    except SenderConnectedError as refused:
+        form.add_error("address", _lead_to_sender(visitor, refused.sender_id))
     except SenderArchivedError:
         form.add_error("address", _("This sender is archived. Choose another address."))
     except RefusedError as refused:
         form.add_error(None, translate(refused))
     return not form.errors
+
+
+def _lead_to_sender(visitor: Visitor, sender_id: int) -> str:
+    text = _(
+        "Emails from this address go out through another account already. Choose another address,"
+        ' or <a href="{}">change that sender</a>.'
+    )
+    return format_html(text, reverse("sender", args=[visitor.workspace.pk, sender_id]))
 
 
 def describe_success(sender: Sender) -> str:

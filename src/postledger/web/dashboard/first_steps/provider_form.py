@@ -30,12 +30,13 @@ FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "sendgrid": ("api_key", "sendgrid_region", "endpoint"),
 }
 _SETTINGS = {"sendgrid_region": "region"}
+_KEYS = ("access_key_id", "secret_access_key")
 _REQUIRED = {"smtp": "host", "ses": "region", "sendgrid": "api_key"}
 _SECRETS = frozenset({"password", "secret_access_key", "api_key"})
 # What a provider says of these is mended at the address, or by choosing another.
 _ABOUT_ADDRESS = frozenset({"identity", "dkim", "mail-from"})
-# Their remedy says what to choose instead.
-_NAMING_A_CHOICE = frozenset({"encryption"})
+# Their remedy says all that is to be done.
+_TOLD_WHOLE = frozenset({"encryption", "name"})
 # Where SES is offered; any other region can be written too.
 REGIONS = (
     *("af-south-1", "ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-south-1"),
@@ -146,12 +147,26 @@ class ProviderForm(PageForm):
         required = _REQUIRED.get(kind)
         if required and not self.cleaned_data.get(required):
             self.add_error(required, _("Fill this in."))
+        elif kind == "ses" and (missing := self._find_missing_key()):
+            self.add_error(missing, _("Both keys belong together: enter both, or neither."))
         elif not self.errors:
             module, settings = registry.load_module(kind), self.read_settings()
             for error in setting_errors.find_setting_errors(lambda: module.build(settings)):
                 field = error.name if error.name in self.fields else None
                 self.add_error(field, _write_sentence(translate(error.message)))
         return super().clean()
+
+    def _find_missing_key(self) -> str:
+        """The one of the two keys that was not entered, if only one was."""
+        missing = [name for name in _KEYS if not self.cleaned_data.get(name)]
+        return missing[0] if len(missing) == 1 else ""
+
+    def ask_for_secret(self, *, may_ignore: bool) -> None:
+        """Says what the button needs that connects all the same: no page repeats a secret."""
+        kind = self.cleaned_data["kind"]
+        for name in _SECRETS & set(FIELDS[kind]):
+            if may_ignore and self.cleaned_data.get(name):
+                self.add_error(name, _("Enter it again, then connect it all the same."))
 
     def check_provider(self, settings: Settings) -> Sequence[Finding]:
         """Asks the provider, within seconds, and returns what keeps it from sending."""
@@ -165,7 +180,7 @@ class ProviderForm(PageForm):
         for finding in problems:
             field = _find_field(finding, FIELDS[self.cleaned_data["kind"]])
             parts = [translate(finding.message), translate(finding.remedy)]
-            if is_setting(finding) and finding.subject not in _NAMING_A_CHOICE:
+            if is_setting(finding) and finding.subject not in _TOLD_WHOLE:
                 parts.insert(1, _("Correct it and check again."))
             self.add_error(field, " ".join(filter(None, parts)))
 

@@ -73,6 +73,7 @@ _TEXTS: Final[Mapping[Code, object]] = {
     Code.SPF_TOO_MANY_LOOKUPS: gettext_lazy(
         "This keeps your provider and your own addresses; add only who still sends for you:"
     ),
+    Code.MAIL_FROM_MISSING: gettext_lazy("Paste this:"),
     Code.DKIM_UNKNOWN: gettext_lazy("Your provider did not say it, or the selector is not set."),
     Code.DKIM_MISSING: gettext_lazy(
         "Large mailbox providers refuse bulk mail without it. Paste this:"

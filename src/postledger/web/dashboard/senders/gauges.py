@@ -1,7 +1,7 @@
 """How much of each limit of a sender is used, from counters: no email is read."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from django.urls import reverse
@@ -67,7 +67,7 @@ def count_accepted(
     workspace_id: int, *, since: datetime, until: datetime | None = None
 ) -> dict[int, int]:
     by_sender = reports.read_sender_reports(workspace_id, since=since, until=until)
-    return {sender_id: counts.accepted for sender_id, counts in by_sender.items()}
+    return {sender_id: counts.taken for sender_id, counts in by_sender.items()}
 
 
 def build_gauges(sender: Sender, usage: Usage, *, now: datetime) -> list[Gauge]:
@@ -108,7 +108,13 @@ def _list_gauges(
         url=_link(usage, id_, usage.starts["day"]),
     )
     if limits.quota is not None and sender.account_id is not None:
-        yield _measure_quota(sender, limits.quota, usage)
+        title, text = _("Quota of %(provider)s"), _("{} left; asked at {}")
+        yield _measure_quota(sender, limits.quota, usage, title=title, text=text)
+    if (credits_ := sending_limits.describe_credits(sender)) is not None:
+        # Without a share: at the end of them no mail waits.
+        text = _("{} left; asked at {}. Emails do not wait for more")
+        title = _("Credits of %(provider)s")
+        yield replace(_measure_quota(sender, credits_, usage, title=title, text=text), share=None)
 
 
 def _count(title: str, used: int, limit: int | None, ends_at: datetime, *, url: str) -> Gauge:
@@ -122,20 +128,20 @@ def _count(title: str, used: int, limit: int | None, ends_at: datetime, *, url: 
     )
 
 
-def _measure_quota(sender: Sender, quota: StoredQuota, usage: Usage) -> Gauge:
+def _measure_quota(
+    sender: Sender, quota: StoredQuota, usage: Usage, *, title: str, text: str
+) -> Gauge:
     """What the provider said, less what was accepted since by all senders of the account."""
     of_account = Sender.objects.filter(account_id=sender.account_id).values_list("pk", flat=True)
     since = count_accepted(usage.workspace_id, since=quota.synced_at)
     left = max(0, quota.remaining - sum(since.get(id_, 0) for id_ in of_account))
     size = max(quota.size or quota.remaining, left)
     return Gauge(
-        _("Quota of %(provider)s") % {"provider": dns_words.name_provider(sender)},
+        title % {"provider": dns_words.name_provider(sender)},
         formats.count(size - left),
         formats.count(size),
         _find_share(size - left, size),
-        format_html(
-            _("{} left; asked at {}"), formats.count(left), formats.moment(quota.synced_at)
-        ),
+        format_html(text, formats.count(left), formats.moment(quota.synced_at)),
         balance.add_query(reverse("messages", args=[usage.workspace_id]), sender=str(sender.pk)),
     )
 

@@ -83,7 +83,7 @@ class LimitsForm(SharedForm):
         if _HOURS in self._untouched:  # their zone may have gone from the database of zones
             return super().clean()
         values = self.cleaned_data
-        spans = values.get("spans", "").replace(",", " ").split()
+        spans = _split_spans(values.get("spans", ""))
         # Whoever takes the hours away takes their zone away with them.
         if not spans and values.get("zone") and "zone" in self.changed_data:
             text = _("A zone belongs to hours: enter hours too, or choose that of the workspace.")
@@ -115,6 +115,13 @@ class LimitsForm(SharedForm):
         if "daily_limit" in self.changed:
             changes["daily_limit"] = self.cleaned_data["daily_limit"]
         return changes
+
+
+def _split_spans(text: str) -> list[str]:
+    """A dash of any length, as a phone writes it, with or without spaces, is a hyphen."""
+    for dash in ("\N{EN DASH}", "\N{EM DASH}"):
+        text = text.replace(dash, "-")
+    return text.replace(" - ", "-").replace(",", " ").split()
 
 
 def read_stored(sender: Sender) -> dict[str, object]:

@@ -24,7 +24,8 @@ from postledger.web.shared import throttle
 from postledger.web.shared.sentences import translate
 from postledger.web.shared.throttle import RateExceededError
 
-_BY_URL = "url"  # else by a queue, which SES alone has
+_BY_URL = "url"
+_BY_QUEUE = "queue"  # which SES alone has
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -50,6 +51,7 @@ def connect(request: HttpRequest, visitor: Visitor, sender_id: int) -> HttpRespo
         "is_by_url": is_by_url,
         "is_tried": is_tried,
         "has_failed": has_failed,
+        "is_waiting": any(step.outcome is Outcome.WAITING for step in steps),
         "trouble": trouble,
     }
     is_refused = request.method == "POST" and (has_failed or trouble)
@@ -68,7 +70,7 @@ def _describe(
         "url": _write_url(account),
         "is_ses": is_ses,
         "is_connected": event_flow.list_reporting_senders().filter(pk=sender.pk).exists(),
-        "command": write_command(visitor.workspace.name, account),
+        "commands": write_commands(visitor.workspace.name, account),
         "policy": _write_policy(account) if is_ses else "",
     }
 
@@ -108,12 +110,12 @@ def _count_visit(visitor: Visitor) -> str:
     return ""
 
 
-def write_command(workspace: str, account: ProviderAccount) -> str:
-    """The command that does the same on the server."""
+def write_commands(workspace: str, account: ProviderAccount) -> dict[str, str]:
+    """The command that does the same on the server, for each way in which reports may come."""
     words = ["postledger", account.kind, "connect", workspace, account.name, "--create"]
-    if account.kind == report_steps.SENDGRID:
-        words += ["--url", _write_url(account) or f"https://HOST{report_steps.PATHS[account.kind]}"]
-    return shlex.join(words)
+    url = _write_url(account) or f"https://HOST{report_steps.PATHS[account.kind]}"
+    by_url = {_BY_URL: shlex.join([*words, "--url", url])}
+    return {_BY_QUEUE: shlex.join(words), **by_url} if account.kind == report_steps.SES else by_url
 
 
 def _write_policy(account: ProviderAccount) -> str:

@@ -133,11 +133,13 @@ def _show(  # noqa: PLR0913  the parts of the page
     )
     card = card or _describe_report(sender, sender_dns.recall_report(sender, now=now))
     kind = sender.account.kind if sender.account else ""
+    shown_gauges = gauges.build_gauges(sender, usage, now=now)
     context = {
         "sender": sender,
         "provider": dns_words.name_provider(sender),
         "senders": [each for each in queries.senders(workspace_id) if each.archived_at is None],
-        "gauges": gauges.build_gauges(sender, usage, now=now),
+        "gauges": shown_gauges,
+        "has_limits": any(gauge.share is not None for gauge in shown_gauges),
         "hours": hours_words.list_hours(limits),
         "opening": hours_words.describe_opening(limits, now=now),
         "held": held,
