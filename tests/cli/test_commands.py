@@ -139,7 +139,9 @@ def test_why_tells_a_whole_doubt() -> None:
         == "Of its sender: no events are expected: its account has no topic and no webhook."
     )
     assert output[7].startswith("in_doubt since 20")
-    assert output[-1].endswith("then decide: postledger resolve.")
+    assert output[-1].endswith(
+        f"then decide: postledger resolve {DeliveryId(stream_id, 0).uuid()}."
+    )
 
 
 @pytest.mark.django_db

@@ -17,6 +17,7 @@ from postledger.campaigns.runs.report import Failure
 from postledger.campaigns.runs.retry_outlook import RetryOutlook
 from postledger.campaigns.runs.run_steps import Obstacle
 from postledger.campaigns.states import RunState
+from postledger.deliveries.explanations import remedies
 from postledger.deliveries.states import State
 from postledger.dispatch import heartbeat
 from postledger.feedback import event_flow
@@ -26,7 +27,6 @@ from postledger.web.dashboard.components.badges import Badge
 from postledger.web.dashboard.components.balance import Balance
 from postledger.web.dashboard.components.charts import Chart
 from postledger.web.dashboard.components.why import Why
-from postledger.web.dashboard.mails import remedies
 from postledger.web.dashboard.runs import banners, pace, rows, words
 
 # Seconds between two refreshes. An answer takes a moment, and the page moves every two seconds.
