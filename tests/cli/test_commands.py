@@ -169,6 +169,12 @@ def test_why_of_something_unknown_says_what_to_give(unknown: str) -> None:
 
 
 @pytest.mark.django_db
+def test_why_of_the_address_of_a_recipient_says_where_to_search_for_it() -> None:
+    with pytest.raises(CommandError, match="Search by address under Emails"):
+        run("why", "refuse@example.com")
+
+
+@pytest.mark.django_db
 def test_why_of_a_delivery_that_was_never_planned_is_refused() -> None:
     stream_id = cast.stream(mails=1)
 

@@ -245,6 +245,7 @@ def test_what_is_no_database_of_notion_is_refused_beside_its_field(alice: Person
         ("notion", {"token": ""}, "This field is required."),
         ("notion", {"token": "x", "mailouts": "no id"}, "Paste the link of the database"),
         ("admin", {"password": "short"}, "16"),
+        ("admin", {"password": "passwordpassword"}, "too common"),
     ],
 )
 def test_a_wrong_integration_is_refused_in_words(
@@ -265,6 +266,16 @@ def test_a_developer_who_may_launch_nothing_sets_no_admin_password() -> None:
 
     assert answer.status_code == 403
     assert url not in read(dora.client.get(dora.url("settings/integrations/")))
+
+
+def test_spaces_around_a_pasted_password_are_left_out(alice: Person) -> None:
+    alice.client.post(
+        alice.url("settings/integrations/admin/"), {"password": " long enough to be one \n"}
+    )
+
+    stored = integrations.admin(alice.workspace.pk)
+    assert stored is not None
+    assert stored.admits("long enough to be one")
 
 
 def test_only_the_first_workspace_has_an_admin_password(alice: Person) -> None:

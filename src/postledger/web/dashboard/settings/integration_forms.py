@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from django import forms
+from django.contrib.auth import password_validation
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -93,7 +94,7 @@ class AdminForm(IntegrationForm):
 
     password = forms.CharField(
         label=gettext_lazy("Password"),
-        strip=False,
+        validators=[password_validation.validate_password],
         min_length=constraints.SHORTEST_PASSWORD,
         max_length=_LONGEST,
         widget=forms.PasswordInput(_SECRET),
