@@ -201,7 +201,7 @@ def test_a_token_that_notion_refuses_is_refused_beside_its_field(
 
     assert (refused.status_code, taken.status_code) == (422, 302)
     assert "Notion does not accept the token." in str(refused.context["form"].errors["token"])
-    assert "Saved." in read(alice.client.get(taken.url))
+    assert "Saved." in read(alice.client.get(taken.headers["Location"]))
     stored = integrations.notion(alice.workspace.pk)
     assert stored is not None
     assert stored.token == notion.token
@@ -214,7 +214,7 @@ def test_a_token_is_saved_while_notion_is_away_and_the_page_says_that_it_was_not
 
     saved = alice.client.post(alice.url("settings/integrations/notion/"), {"token": TOKEN})
 
-    assert "Notion could not be asked" in read(alice.client.get(saved.url))
+    assert "Notion could not be asked" in read(alice.client.get(saved.headers["Location"]))
     assert integrations.notion(alice.workspace.pk) is not None
     assert len(notion.requests) == 1
 
