@@ -193,7 +193,7 @@ def test_a_row_copied_to_another_workspace_does_not_open(acme: int, globex: int)
         (
             IntegrationKind.NOTION,
             {"token": "t", "errors": "zz-99"},
-            "errors: is not the id of a database",
+            "errors: paste the link of the database",
         ),
         (
             IntegrationKind.NOTION,

@@ -108,7 +108,7 @@ def test_the_default_sender_is_archived_only_if_another_takes_its_place(acme: in
     first, second = make_sender(acme, "news"), make_sender(acme, "help")
 
     for named in (None, first):
-        with pytest.raises(DefaultSenderError, match="Name another with --default ADDRESS"):
+        with pytest.raises(DefaultSenderError, match="Name another default sender first"):
             senders.archive_sender(acme, sender_id=first, default_id=named, actor="bob")
     senders.archive_sender(acme, sender_id=first, default_id=second, actor="bob")
 

@@ -139,7 +139,9 @@ def test_why_tells_a_whole_doubt() -> None:
         == "Of its sender: no events are expected: its account has no topic and no webhook."
     )
     assert output[7].startswith("in_doubt since 20")
-    assert output[-1].endswith("then decide: postledger resolve.")
+    assert output[-1].endswith(
+        f"then decide: postledger resolve {DeliveryId(stream_id, 0).uuid()}."
+    )
 
 
 @pytest.mark.django_db
@@ -164,6 +166,12 @@ def test_why_of_something_unknown_says_what_to_give(unknown: str) -> None:
         CommandError, match=f"There is no delivery, stream, run or sender {unknown}."
     ):
         run("why", unknown)
+
+
+@pytest.mark.django_db
+def test_why_of_the_address_of_a_recipient_says_where_to_search_for_it() -> None:
+    with pytest.raises(CommandError, match="Search by address under Emails"):
+        run("why", "refuse@example.com")
 
 
 @pytest.mark.django_db

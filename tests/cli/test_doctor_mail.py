@@ -43,7 +43,8 @@ def test_a_sender_without_an_account_is_to_be_attached() -> None:
     report = doctor()
 
     assert report.level("senders") == "problem"
-    assert "Run postledger sender attach acme ADDRESS --account NAME." in report.text("senders")
+    assert "Run postledger sender attach acme ADDRESS --account NAME;" in report.text("senders")
+    assert "postledger sender list acme shows the whole address." in report.text("senders")
     assert "n***@acme.example" in report.text("senders")
     assert "news@acme.example" not in report.output
 

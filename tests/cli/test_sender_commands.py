@@ -134,7 +134,8 @@ def test_the_default_sender_is_archived_with_its_successor(acme: None) -> None:
     refused = refusal("sender", "archive", "acme", "news@acme.example")
     run("sender", "archive", "acme", "news@acme.example", "--default", "help@acme.example")
 
-    assert "Name another with --default ADDRESS" in refused
+    assert "Name another default sender first" in refused
+    assert "--default ADDRESS" in refused
     assert run("sender", "list", "acme") == [
         "help@acme.example  through sandbox  default",
         "news@acme.example  “Acme”  through sandbox  archived NOW",

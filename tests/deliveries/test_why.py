@@ -5,13 +5,14 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from postledger.deliveries.entries import Hold, HoldScope
-from postledger.deliveries.explanations import why
+from postledger.deliveries.entries import AttemptOutcome, Hold, HoldScope
+from postledger.deliveries.explanations import remedies, why
 from postledger.deliveries.explanations.reason_texts import explain_reason
 from postledger.deliveries.explanations.why import Cause
-from postledger.deliveries.queries import DeliveryFacts, StreamFacts, WaitSummary
+from postledger.deliveries.queries import AttemptFacts, DeliveryFacts, StreamFacts, WaitSummary
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
+from postledger.lib.ids import DeliveryId
 from tests.deliveries.test_explain import BLOCK, DELIVERY, NOON, PAUSE, STREAM, WORK
 
 HOUR = timedelta(hours=1)
@@ -94,6 +95,32 @@ def test_every_result_is_its_own_cause_and_says_what_to_do(state: State) -> None
     assert (cause.code, cause.since, cause.until) == (state.value, NOON, None)
     assert cause.sentence.endswith("(X-1).")
     assert cause.advice.endswith(".")
+
+
+def failed(code: str, outcome: AttemptOutcome = AttemptOutcome.REFUSED) -> DeliveryFacts:
+    attempt = AttemptFacts(1, NOON, outcome, State.FAILED, code, "No.")
+    return replace(DELIVERY, state=State.FAILED, code=code, work=None, history=[attempt])
+
+
+def test_an_address_that_does_not_exist_is_not_tried_again_and_the_page_says_the_same() -> None:
+    [cause] = of_mail(failed("550 5.1.1"))
+
+    assert "another try would fail again" in cause.advice
+    assert cause.advice == remedies.advise(AttemptOutcome.REFUSED, "550 5.1.1")
+
+
+def test_what_can_be_mended_names_the_command_with_the_id_of_the_mail() -> None:
+    [cause] = of_mail(failed("550 5.7.1"))
+
+    id_ = DeliveryId(STREAM.id, DELIVERY.position).uuid()
+    assert cause.advice.endswith(f"send it again: postledger requeue {id_}.")
+
+
+def test_a_failure_of_a_cancelled_stream_is_not_sent_again() -> None:
+    cancelled = replace(STREAM, cancelled_at=NOON, cancelled_by="bob")
+    [cause] = why.list_delivery_causes(failed("550 5.7.1"), cancelled, now=NOON)
+
+    assert "requeue" not in cause.advice
 
 
 def test_a_cancelled_stream_has_one_cause() -> None:

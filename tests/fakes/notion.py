@@ -348,6 +348,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, request: Seen) -> Json:
         fake = self.notion
+        if request.path == "/v1/users/me":
+            return {"object": "user", "id": NOBODY, "type": "bot", "bot": {}}
         if request.method == "POST" and request.path == "/v1/pages":
             return fake.create(request.body)
         if match := re.fullmatch(f"/v1/data_sources/{_ID}/query", request.path):

@@ -135,6 +135,13 @@ def test_django_writes_through_the_same_formatter() -> None:
     assert structlog.stdlib.ProcessorFormatter in formatters
 
 
+def test_a_refused_request_has_one_line_and_a_failed_one_its_traceback() -> None:
+    logger = logging.getLogger("django.request")
+
+    assert not logger.isEnabledFor(logging.WARNING)
+    assert logger.isEnabledFor(logging.ERROR)
+
+
 @pytest.fixture
 def screen() -> Iterator[io.StringIO]:
     """What a person sees at a terminal."""

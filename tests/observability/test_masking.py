@@ -32,6 +32,13 @@ def test_an_address_keeps_its_first_letter_and_its_domain(text: str, masked: str
     assert masking.mask_text(text) == masked
 
 
+def test_the_name_of_a_process_of_ours_is_shown() -> None:
+    masking.keep_readable("worker-12345@vm")
+
+    assert masking.mask_text("worker-12345@vm ready.") == "worker-12345@vm ready."
+    assert masking.mask_text("worker-1@vm, a-worker-12345@vm") == "w***@vm, a***@vm"
+
+
 @pytest.mark.slow
 @given(before=AROUND, local=LOCAL, domain=DOMAIN, after=AROUND)
 @example(before="", local="a=b", domain="x.org", after=":")

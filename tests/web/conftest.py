@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from django.conf import LazySettings
 
 from postledger.content import isolation
 from postledger.web.shared import throttle
@@ -19,6 +20,12 @@ def renderers() -> Iterator[None]:
     yield
     isolation.install(None)
     pool.stop()
+
+
+@pytest.fixture(autouse=True)
+def unreachable_notion(settings: LazySettings) -> None:
+    """Until a test has a Notion of its own."""
+    settings.NOTION_URL = "http://127.0.0.1:9"
 
 
 @pytest.fixture

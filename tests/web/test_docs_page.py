@@ -17,6 +17,7 @@ from jsonschema_rs import Draft202012Validator
 from pytest_django.live_server_helper import LiveServer
 
 from postledger.contacts.models import Contact
+from postledger.lib.ids import DeliveryId
 from postledger.notifications.jobs import contract
 from postledger.web.api import openapi
 from postledger.web.api.docs import operations
@@ -135,6 +136,25 @@ def test_every_sample_of_a_body_is_one_that_the_api_accepts() -> None:
         assert [str(error) for error in validator.iter_errors(sample)] == [], (name, sample)
 
     contract.parse_job(samples.make_example(bodies["postMailJob"]))
+
+
+def test_samples_work_as_they_stand() -> None:
+    """In the order in which they are tried, with what each of them has made."""
+    bodies = {operation.id: operation.curl for operation in list_operations()}
+    topics = [curl for curl in bodies.values() if "/v1/topics/" in curl]
+
+    assert all("/v1/topics/seats" in curl for curl in topics)
+    assert '"key": "news"' not in bodies["createTopic"]
+    assert '"ids"' in bodies["resolveDoubts"]
+    for id_ in ("resolveDoubts", "requeueDeadLetters", "discardDeadLetters"):
+        [mail] = re.findall(r'"ids": \[\s*"([^"]*)"', bodies[id_])
+        assert DeliveryId.parse(mail) is not None
+    assert '"viewer"' in bodies["addMember"]
+    assert '"owner"' not in bodies["changeMember"]
+    assert "although_mail_waits" not in bodies["archiveSender"]
+    assert "although_mail_waits" not in bodies["archiveAccount"]
+    assert "password" not in bodies["changeAccount"]
+    assert "# people.csv begins with\n# email," in bodies["uploadImport"]
 
 
 def list_operations() -> list[Operation]:

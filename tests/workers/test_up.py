@@ -171,10 +171,11 @@ def test_the_first_run_is_offered_to_the_operator_and_not_to_the_log() -> None:
         port = taken.getsockname()[1]
         done = installations.run("up", "--port", str(port))
 
-    [line] = done.stdout.splitlines()
+    line, soon = done.stdout.splitlines()
     assert f"Open http://127.0.0.1:{port}/first-run and enter the code " in line
     code = line.rpartition(" ")[2]
     assert code not in done.stderr
+    assert soon == "The page answers as soon as the web server has started."
     first_run.check_code(code)
 
 

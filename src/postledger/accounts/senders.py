@@ -153,7 +153,7 @@ def archive_sender(
             raise DefaultSenderError(
                 say(
                     "%(address)s is the default sender of this workspace, for mail that names none."
-                    " Name another with --default ADDRESS; if there is no other, create one first.",
+                    " Name another default sender first; if there is no other, create one.",
                     address=sender.address,
                 )
             )

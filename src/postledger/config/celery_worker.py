@@ -11,6 +11,7 @@ from celery.concurrency import get_implementation
 from celery.worker import WorkController
 
 from postledger.config.celery import app
+from postledger.observability import masking
 from postledger.workers import readiness, supervisor
 
 
@@ -26,11 +27,13 @@ def run(*, with_beat: bool) -> None:
     """Works until a signal ends it, and ends the process."""
     if not sys.stdout.isatty():
         sys.__stdout__ = None  # type: ignore[misc]  # Celery writes there past the log
+    # A name of its own: several run on one machine.
+    name = f"worker-{os.getpid()}@{socket.gethostname()}"
+    masking.keep_readable(name)
     readiness.wait_for_tables(supervisor.heartbeat())
     worker = _Worker(
         app=app,
-        # A name of its own: several run on one machine.
-        hostname=f"worker-{os.getpid()}@{socket.gethostname()}",
+        hostname=name,
         pool_cls=get_implementation(app.conf.worker_pool),
         with_beat=with_beat,
         # Workers never talk to one another: what they share is in the database.

@@ -23,6 +23,7 @@ from postledger.lib.secrets import UnsealableError
 from postledger.lib.sentences import say
 
 _PATIENCE = 20.0  # seconds that a person waits for a preview
+_PATIENCE_OF_CHECK = 8.0  # and for a token to be tried
 
 
 class NotionNotSetUpError(RefusedError):
@@ -55,6 +56,15 @@ def require_notion(workspace_id: int) -> NotionSettings:
             )
         )
     return notion
+
+
+def check_token(token: str) -> None:
+    """Raises NotionUnauthorizedError if Notion refuses the token, RefusedError if it says nothing.
+
+    Somebody waits for it, so Notion is asked once.
+    """
+    with client.connect(token, base_url=settings.NOTION_URL, patience=_PATIENCE_OF_CHECK) as reader:
+        reader.check_token()
 
 
 def read_page(notion: NotionSettings, page_id: str) -> Page:

@@ -1,6 +1,7 @@
 """Texts and JSON values that are to be stored: which of them PostgreSQL takes."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from uuid import UUID
 
@@ -10,6 +11,7 @@ KEY_PATTERN = "^[a-z0-9][a-z0-9-]{0,63}$"  # of the keys of lists and templates
 # A language, its script and its region: de, zh-Hant-TW, es-419.
 LOCALE_PATTERN = r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?"
 OCD_ID_PATTERN = r"ocd-[a-z]+/[^\s]{1,250}"
+_NOTION_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 UNSTORABLE = say("Contains a NUL byte or an unpaired surrogate; remove it.")
 
 
@@ -24,11 +26,19 @@ def is_storable(text: str) -> bool:
 
 
 def parse_database_id(text: str) -> str:
-    """The id of a Notion database as Notion writes it, or an empty text; raises ValueError."""
+    """The id of a Notion database as Notion writes it, or an empty text; raises ValueError.
+
+    Takes the link of a database, too: its id is the last one before the question mark.
+    """
+    ids = find_notion_ids(text) if "/" in text else []
     try:
-        return str(UUID(text)) if text else ""
+        return str(UUID(ids[-1] if ids else text)) if text else ""
     except ValueError:
-        raise ValueError(say("is not the id of a database: use 32 hexadecimal digits")) from None
+        raise ValueError(say("paste the link of the database, or its id of 32 digits")) from None
+
+
+def find_notion_ids(link: str) -> list[str]:
+    return _NOTION_ID.findall(link.partition("?")[0])
 
 
 def find_flaw(values: Mapping[str, object], *, most: int) -> str | None:

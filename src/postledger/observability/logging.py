@@ -59,6 +59,8 @@ def dict_config(*, level: str) -> dict[str, Any]:
         "loggers": {
             # Django's own handlers would mail errors.
             **{name: {"handlers": [], "propagate": True} for name in ("django", "django.server")},
+            # Our own line tells of every request, with its route, its status and its id.
+            "django.request": {"level": "ERROR"},
             # Celery would write three lines for every tick of a second, and botocore one among
             # the lines of a command that looks for keys.
             **{name: {"level": _at_least_warning(level)} for name in _CHATTY},

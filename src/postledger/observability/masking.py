@@ -31,6 +31,8 @@ _ADDRESS = re.compile(
 )
 
 
+_OWN_NAMES = set[str]()
+
 # Most values are a word, an id or a path, which contain nothing to mask.
 _HARMLESS = re.compile(r"[\w./-]*")
 
@@ -76,6 +78,13 @@ def _is_secret(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
+def keep_readable(name: str) -> None:
+    """Shows the name of a process of ours, which looks like an address and is none."""
+    _OWN_NAMES.add(name)
+
+
 def _mask_address(match: re.Match[str]) -> str:
+    if match[0] in _OWN_NAMES:
+        return match[0]
     local = match["quoted"] or match["plain"]
     return f"{local[0]}***{match['at']}{match['domain']}"

@@ -50,7 +50,7 @@ def no_values(_acme: Workspace) -> Values:
 @dataclass(frozen=True, slots=True)
 class Example:
     make_values: Callable[[Workspace], Values] = no_values  # of the URL, without the workspace
-    is_post: bool = False  # GET is answered with 405
+    is_post: bool = False  # GET leads to the page of its form
     status: int = 200  # of a GET by a member who may open it
 
 

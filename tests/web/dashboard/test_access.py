@@ -109,7 +109,7 @@ def test_what_a_url_names_is_not_found_in_another_workspace(page: PageRule, peop
 def expected_status(page: PageRule, role: Role, example: Example) -> int:
     if role in roles_without(page):
         return HTTPStatus.FORBIDDEN
-    return HTTPStatus.METHOD_NOT_ALLOWED if example.is_post else example.status
+    return HTTPStatus.FOUND if example.is_post else example.status
 
 
 def roles_without(page: PageRule) -> Iterator[Role]:

@@ -129,4 +129,7 @@ def test_a_viewer_reads_the_list_and_finds_no_button_that_is_not_theirs() -> Non
     page = victor.client.get(victor.url("start/")).content.decode()
 
     assert "Until your first campaign" in page
-    assert "start/provider/" not in page.partition('id="checklist"')[2]
+    assert "start/provider/" not in page
+    assert "start/email/" not in page
+    assert "Four steps" not in page
+    assert "What is left until the first campaign" in page

@@ -60,6 +60,23 @@ def test_a_new_key_works_and_its_token_is_shown_once(dora: Person) -> None:
     assert token.partition(".")[2] not in page.content.decode()
 
 
+def test_a_resent_form_makes_no_second_key(dora: Person) -> None:
+    form = dora.client.get(dora.url("developers/keys/new/")).content.decode()
+    [nonce] = re.findall(r'name="nonce" value="([^"]+)"', form)
+    create(dora, nonce=nonce)
+
+    resent = create(dora, nonce=nonce)
+
+    assert (resent.status_code, resent.headers["Location"]) == (302, dora.url("developers/"))
+    assert "This key was created already; its token is shown once." in read(
+        dora.client.get(dora.url("developers/"))
+    )
+    assert len(actions_of(dora)) == 1
+    assert dora.client.get(dora.url("developers/keys/new/")).context["form"]["nonce"].value() != (
+        nonce
+    )
+
+
 def test_a_test_key_says_that_its_emails_go_to_the_sandbox(dora: Person) -> None:
     caller = recognise(token_of(create(dora, mode="test")))
 

@@ -191,6 +191,8 @@ def test_wrong_codes_of_one_network_are_limited(
         ({"password": "short"}, "password"),
         ({"password": "alice@acme.example"}, "password"),
         ({"password": "password12345"}, "password"),
+        ({"password": "passwordpassword"}, "password"),
+        ({"password": "aaaaaaaaaaaaaaaa"}, "password"),
         ({"email": "alice"}, "email"),
         ({"name": ""}, "name"),
     ],

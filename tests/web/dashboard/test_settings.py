@@ -1,6 +1,7 @@
 """The settings of a workspace, and its integrations."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from postledger.accounts.models import AuditEntry, Workspace
 from postledger.accounts.people.roles import Role
 from postledger.deliveries import partitions
 from postledger.lib import ids
+from tests.fakes import notion as fake_notion
+from tests.fakes.notion import FakeNotion
 from tests.web.dashboard.people import Person, person
 
 pytestmark = pytest.mark.django_db
@@ -181,12 +184,68 @@ def test_notion_is_connected_changed_and_disconnected_and_its_token_never_shown(
     assert TOKEN not in str(list(AuditEntry.objects.values_list("data", flat=True)))
 
 
+@pytest.fixture
+def notion(settings: LazySettings) -> Iterator[FakeNotion]:
+    with fake_notion.running() as running:
+        settings.NOTION_URL = running.url
+        yield running
+
+
+def test_a_token_that_notion_refuses_is_refused_beside_its_field(
+    alice: Person, notion: FakeNotion
+) -> None:
+    url = alice.url("settings/integrations/notion/")
+
+    refused = alice.client.post(url, {"token": "ntn_of-nobody"})
+    taken = alice.client.post(url, {"token": notion.token})
+
+    assert (refused.status_code, taken.status_code) == (422, 302)
+    assert "Notion does not accept the token." in str(refused.context["form"].errors["token"])
+    assert "Saved." in read(alice.client.get(taken.headers["Location"]))
+    stored = integrations.notion(alice.workspace.pk)
+    assert stored is not None
+    assert stored.token == notion.token
+
+
+def test_a_token_is_saved_while_notion_is_away_and_the_page_says_that_it_was_not_tried(
+    alice: Person, notion: FakeNotion
+) -> None:
+    notion.fail(1, status=502)
+
+    saved = alice.client.post(alice.url("settings/integrations/notion/"), {"token": TOKEN})
+
+    assert "Notion could not be asked" in read(alice.client.get(saved.headers["Location"]))
+    assert integrations.notion(alice.workspace.pk) is not None
+    assert len(notion.requests) == 1
+
+
+def test_the_link_of_a_database_is_taken_as_its_id(alice: Person, notion: FakeNotion) -> None:
+    link = f"https://www.notion.so/acme/Mailouts-{DATABASE.replace('-', '')}?v={'1' * 32}"
+    url = alice.url("settings/integrations/notion/")
+
+    answer = alice.client.post(url, {"token": notion.token, "mailouts": link})
+
+    stored = integrations.notion(alice.workspace.pk)
+    assert answer.status_code == 302
+    assert stored is not None
+    assert stored.mailouts == DATABASE
+
+
+def test_what_is_no_database_of_notion_is_refused_beside_its_field(alice: Person) -> None:
+    url = alice.url("settings/integrations/notion/")
+
+    answer = alice.client.post(url, {"token": TOKEN, "mailouts": "https://acme.example/a"})
+
+    assert list(answer.context["form"].errors) == ["mailouts"]
+
+
 @pytest.mark.parametrize(
     ("kind", "values", "words"),
     [
         ("notion", {"token": ""}, "This field is required."),
-        ("notion", {"token": "x", "mailouts": "no id"}, "mailouts"),
+        ("notion", {"token": "x", "mailouts": "no id"}, "Paste the link of the database"),
         ("admin", {"password": "short"}, "16"),
+        ("admin", {"password": "passwordpassword"}, "too common"),
     ],
 )
 def test_a_wrong_integration_is_refused_in_words(
@@ -207,6 +266,16 @@ def test_a_developer_who_may_launch_nothing_sets_no_admin_password() -> None:
 
     assert answer.status_code == 403
     assert url not in read(dora.client.get(dora.url("settings/integrations/")))
+
+
+def test_spaces_around_a_pasted_password_are_left_out(alice: Person) -> None:
+    alice.client.post(
+        alice.url("settings/integrations/admin/"), {"password": " long enough to be one \n"}
+    )
+
+    stored = integrations.admin(alice.workspace.pk)
+    assert stored is not None
+    assert stored.admits("long enough to be one")
 
 
 def test_only_the_first_workspace_has_an_admin_password(alice: Person) -> None:

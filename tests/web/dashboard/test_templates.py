@@ -100,10 +100,22 @@ def test_a_wrong_version_is_refused_beside_its_fields_and_keeps_what_was_typed(
 def test_what_only_the_whole_version_shows_is_said_above_the_form(
     anna: Person, welcome: str
 ) -> None:
-    refused = write(anna, text(), text(), required="city", fallback_locale="ru")
+    refused = write(anna, text(), required="city", fallback_locale="ru")
 
     assert refused.status_code == 422
-    assert "it has two texts for the locale en" in refused.content.decode()
+    assert "it has no text for its fallback locale ru" in refused.content.decode()
+
+
+def test_two_texts_for_one_language_are_refused_beside_the_second(
+    anna: Person, welcome: str
+) -> None:
+    refused = write(anna, text(), text(), required="city")
+
+    assert refused.status_code == 422
+    assert [form.errors for form in refused.context["texts"].forms] == [
+        {},
+        {"locale": ["Another text has this language. Keep one of them."]},
+    ]
 
 
 def test_a_language_is_added_without_losing_the_others_and_left_out_again(

@@ -14,7 +14,7 @@ MOST_INTEGRATIONS = 50  # a longer report would not be read
 
 def check_integrations() -> Iterator[CheckResult]:
     findings = [*_check_sealed_settings(), *_check_environment()]
-    yield from findings or [ok("integrations", "All integrations can be used.")]
+    yield from findings or [ok("integrations", "All integrations can be unsealed.")]
 
 
 def _check_sealed_settings() -> Iterator[CheckResult]:

@@ -65,11 +65,12 @@ def _in_use() -> QuerySet[Sender]:
 def _check_unattached() -> Iterator[CheckResult]:
     waiting = _in_use().filter(account=None).order_by("pk")
     for workspace, address in waiting.values_list("workspace__name", "address")[:MOST_ACCOUNTS]:
-        command = _command("sender", "attach", workspace)
+        attach = _command("sender", "attach", workspace)
+        listing = _command("sender", "list", workspace)
         yield problem(
             "senders",
             f"{address} of {workspace} has no provider account, so its mail waits.",
-            f"Run {command} ADDRESS --account NAME.",
+            f"Run {attach} ADDRESS --account NAME; {listing} shows the whole address.",
         )
 
 

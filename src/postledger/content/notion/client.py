@@ -49,6 +49,10 @@ class Reader:
         """A writer that shares the connection and the rate limit of the reader."""
         return Writer(self._api)
 
+    def check_token(self) -> None:
+        """Raises RefusedError if Notion refuses the token, or cannot be asked; asks once."""
+        self._api.call("GET", "users/me", is_repeatable=False)
+
     def mailout(self, page_id: str) -> MailoutPage:
         return mailouts.parse(self._api.call("GET", f"pages/{canonical(page_id)}"))
 

@@ -11,6 +11,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from postledger.deliveries import causes
 from postledger.deliveries.entries import Hold, HoldScope
+from postledger.deliveries.explanations import remedies
 from postledger.deliveries.explanations.explain import format_time
 from postledger.deliveries.explanations.reason_texts import explain_reason
 from postledger.deliveries.queries import (
@@ -21,6 +22,7 @@ from postledger.deliveries.queries import (
 )
 from postledger.deliveries.reasons import LIMIT_REASONS, Reason
 from postledger.deliveries.states import State
+from postledger.lib.ids import DeliveryId
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ _RESULTS: dict[State, tuple[str, str]] = {
     State.ACCEPTED: (gettext_noop("The provider took it"), _DONE),
     State.FAILED: (
         gettext_noop("It failed"),
-        gettext_noop("Mend the cause, then send it again: postledger requeue."),
+        gettext_noop("Mend the cause, then send it again: postledger requeue %(id)s."),
     ),
     State.SKIPPED: (gettext_noop("The recipient's settings say no"), _DONE),
     State.SUPPRESSED: (gettext_noop("The address must not be mailed"), _DONE),
@@ -63,7 +65,7 @@ _RESULTS: dict[State, tuple[str, str]] = {
     State.CANCELLED: (gettext_noop("It was cancelled"), _DONE),
     State.IN_DOUBT: (
         gettext_noop("Nobody knows whether the provider took it"),
-        gettext_noop("Look at the provider, then decide: postledger resolve."),
+        gettext_noop("Look at the provider, then decide: postledger resolve %(id)s."),
     ),
 }
 
@@ -73,7 +75,7 @@ def list_delivery_causes(
 ) -> list[Cause]:
     """Why a mail waits; of a mail with a result, why it has that result."""
     if delivery.state is not State.WAITING:
-        return [_explain_result(delivery)]
+        return [_explain_result(delivery, stream)]
     stops = list(_list_stops(stream, now))
     if stream.cancelled_at is not None or delivery.work is None:
         return stops
@@ -188,8 +190,8 @@ def _explain_lease(work: WorkFacts) -> Cause:
     )
 
 
-def _explain_result(delivery: DeliveryFacts) -> Cause:
-    sentence, advice = _RESULTS[delivery.state]
+def _explain_result(delivery: DeliveryFacts, stream: StreamFacts) -> Cause:
+    sentence, _advice = _RESULTS[delivery.state]
     is_doubt = delivery.state is State.IN_DOUBT
     code = f" ({delivery.code})" if delivery.code else ""
     return Cause(
@@ -198,8 +200,19 @@ def _explain_result(delivery: DeliveryFacts) -> Cause:
         delivery.settled_at,
         None,
         gettext("evidence of the provider, or a person's decision") if is_doubt else "",
-        gettext(advice),
+        _advise(delivery, stream),
     )
+
+
+def _advise(delivery: DeliveryFacts, stream: StreamFacts) -> str:
+    """As the page of the mail does, with the command in place of its buttons."""
+    failure = remedies.find_failure(delivery)
+    if failure is not None and remedies.is_hopeless(failure.outcome, failure.code or ""):
+        return str(remedies.advise(failure.outcome, failure.code or ""))
+    if delivery.state is State.FAILED and stream.cancelled_at is not None:
+        return gettext("Nothing: what was not sent is not sent any more.")
+    _sentence, advice = _RESULTS[delivery.state]
+    return gettext(advice) % {"id": DeliveryId(stream.id, delivery.position).uuid()}
 
 
 def _sort(stops: list[Cause]) -> list[Cause]:

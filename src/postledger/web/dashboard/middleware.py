@@ -18,7 +18,7 @@ from django.middleware import csrf
 from django.utils.deprecation import MiddlewareMixin
 
 from postledger.web.dashboard import refusals
-from postledger.web.shared import bodies
+from postledger.web.shared import bodies, requests
 from postledger.web.shared.requests import View
 
 _PATHS = ("/w/", "/account/", "/first-run", "/join/", "/mail/progress/")
@@ -95,6 +95,10 @@ def page_middleware(get_response: View) -> View:
         if not is_dashboard(request):
             return get_response(request)
         response = get_response(request)
+        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED and _is_for_people(request):
+            allowed = response.headers["Allow"]
+            response = refusals.wrong_method(request)
+            response.headers.setdefault("Allow", allowed)
         for name, value in _HEADERS.items():
             response.setdefault(name, value)
         # Stops Django's own log line: the outermost middleware writes one for every request.
@@ -103,6 +107,11 @@ def page_middleware(get_response: View) -> View:
 
     handle.process_exception = _answer_without_database  # type: ignore[attr-defined]  # Django's hook
     return handle
+
+
+def _is_for_people(request: HttpRequest) -> bool:
+    """Not for a program, nor for a part of a page."""
+    return not requests.is_api(request) and "HX-Request" not in request.headers
 
 
 def _answer_without_database(request: HttpRequest, error: Exception) -> HttpResponseBase | None:

@@ -2,6 +2,7 @@
 
 from argparse import ArgumentTypeError
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import cast, override
 
@@ -183,7 +184,7 @@ class Command(base_command.NounCommand):
 
         sender = base_command.sender(workspace, address)
         default_id = base_command.sender(workspace, new_default).id if new_default else None
-        with base_command.asking_for_yes():
+        with base_command.asking_for_yes(), _naming_the_option():
             is_changed = archiving.archive_sender(
                 workspace.id,
                 sender_id=sender.id,
@@ -249,3 +250,11 @@ def parse_server(text: str) -> dict[str, object]:
     if not colon or not port.isdecimal():
         raise ArgumentTypeError(f"{text!r} is not HOST:PORT; use the form 127.0.0.1:2525")
     return {"host": host, "port": port}
+
+
+@contextmanager
+def _naming_the_option() -> Iterator[None]:
+    try:
+        yield
+    except senders.DefaultSenderError as refused:
+        raise CommandError(f"{refused} Here: --default ADDRESS.") from None

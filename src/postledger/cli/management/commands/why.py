@@ -47,7 +47,8 @@ class Command(BaseCommand):
             or list(_explain_senders(id, now))
         )
         if not lines:
-            raise CommandError(f"There is no delivery, stream, run or sender {id}.")
+            hint = " Search by address under Emails, and give the id." if "@" in id else ""
+            raise CommandError(f"There is no delivery, stream, run or sender {id}.{hint}")
         for line in lines:
             self.stdout.write(line)
 

@@ -13,6 +13,7 @@ from postledger.lib.check_results import SETTINGS_TAG
 from postledger.workers.supervisor import Program, Supervisor
 
 _LOOPBACK = {"localhost": "localhost", "127.0.0.1": "127.0.0.1", "::1": "[::1]"}
+_SOON = "The page answers as soon as the web server has started."
 # -P: nothing is imported from the current folder.
 _PYTHON = (sys.executable, "-P", "-m")
 
@@ -61,7 +62,7 @@ def _tell_of_first_run(url: str) -> None:
     if pid == 0:
         try:
             if notice := first_run_notice.invite_if_possible(url):
-                sys.stdout.write(f"{notice}\n")
+                sys.stdout.write(f"{notice}\n{_SOON}\n")
                 sys.stdout.flush()
         finally:
             os._exit(0)

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 
 from postledger.accounts import limits
 from postledger.accounts.models import ProviderAccount
@@ -44,6 +44,9 @@ class NewAccountIn(RequestSchema):
 
 class AccountChangeIn(RequestSchema):
     """Absent fields do not change."""
+
+    # One that an account of any provider takes.
+    model_config = ConfigDict(json_schema_extra={"examples": [{"rate_per_second": 5}]})
 
     settings: Settings = Field(
         default_factory=dict,

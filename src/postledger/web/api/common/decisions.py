@@ -16,6 +16,7 @@ from postledger.web.api.common.routing import Call
 from postledger.web.api.common.schemas import ResponseSchema
 
 LAST_STREAM = (1 << 48) - 1
+A_MAIL = "01420000-0007-8000-8000-00000000002a"
 TITLE = "Of the stream; null for a campaign without the scope `campaigns:read`."
 TRY_ID = "The id with its last try: a decision by it counts only while that is the last one."
 
@@ -28,7 +29,7 @@ def _own_id(value: UUID) -> UUID:
 
 MailIds = Annotated[
     list[Annotated[UUID, AfterValidator(_own_id), Field(strict=False)]],
-    Field(min_length=1, max_length=MOST),
+    Field(min_length=1, max_length=MOST, examples=[[A_MAIL]]),
 ]
 StreamNumber = Annotated[int, Field(ge=1, le=LAST_STREAM)]
 

@@ -16,6 +16,7 @@ _EXAMPLES = {
 _CHOICES = ("oneOf", "anyOf", "allOf")
 _INDENT = 4
 _FILE = "people.csv"
+_FILE_COMMENT = f"# {_FILE} begins with\n# email,first_name\n# alice@example.com,Alice"
 
 
 class SampleWriter:
@@ -38,7 +39,7 @@ class SampleWriter:
             # An apostrophe would end the argument of the shell.
             lines.append("  -d '{}'".format(body.replace("'", r"'\''").replace("\n", "\n  ")))
         elif media_type:
-            lines.append(f"  --data-binary @{_FILE}")
+            lines.append(f"  --data-binary @{_FILE}\n\n{_FILE_COMMENT}")
         return " \\\n".join(lines)
 
     def write_python(self, method: str, path: str, described: Schema) -> str:
@@ -55,6 +56,7 @@ class SampleWriter:
             arguments.append(f'content=open("{_FILE}", "rb").read()')
         indent = " " * _INDENT
         lines = [
+            *([f"{_FILE_COMMENT}\n"] if media_type not in {"", JSON} else []),
             "import os\n\nimport httpx\n",
             f"response = httpx.{method.lower()}(",
             *(f"{indent}{argument}," for argument in arguments),
@@ -86,8 +88,9 @@ class SampleWriter:
         return {} if list(values.values()) == [_UNKNOWN] and "required" not in schema else values
 
     def resolve(self, schema: Schema) -> Schema:
+        """What stands beside a reference counts for more, as an example of the field."""
         name = schema.get("$ref", "").rpartition("/")[2]
-        return self._schemas[name] if name else schema
+        return {**self._schemas[name], **schema} if name else schema
 
     def _fill_path(self, path: str, described: Schema) -> str:
         for parameter in described["parameters"]:

@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from postledger.deliveries.entries import AttemptOutcome, Decision, StreamKind
-from postledger.web.api.common.decisions import TITLE, TRY_ID, MailIds, StreamNumber
+from postledger.web.api.common.decisions import A_MAIL, TITLE, TRY_ID, MailIds, StreamNumber
 from postledger.web.api.common.pagination import MailKeyText, NextCursor, PageQuery
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
 
@@ -29,6 +29,10 @@ class DecisionIn(RequestSchema):
 
 class DoubtDecisionsIn(DecisionIn):
     """A decision about some mails, or about all doubts of a stream, 1,000 in one request."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"decision": "count_as_sent", "ids": [A_MAIL]}]}
+    )
 
     ids: MailIds | None = Field(default=None, description="Some mails, by `id` or `try_id`.")
     stream_id: StreamNumber | None = Field(default=None, description="All doubts of this stream.")

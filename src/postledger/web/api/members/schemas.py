@@ -27,7 +27,12 @@ class NewMemberIn(RequestSchema):
 class MemberChangeIn(RequestSchema):
     """Absent fields do not change."""
 
-    role: Role = Field(default_factory=lambda: Role.VIEWER, strict=False, description=_ROLE)
+    role: Role = Field(
+        default_factory=lambda: Role.VIEWER,
+        strict=False,
+        description=_ROLE,
+        examples=["manager"],
+    )
     daily_limit: Count | None = Field(
         default_factory=lambda: None,
         description="Mails a day of the runs that the member launches; null for no limit.",

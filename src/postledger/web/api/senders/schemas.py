@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from postledger.accounts import limits, senders, working_hours
 from postledger.accounts.limits import LimitChanges
@@ -91,6 +91,9 @@ class SenderChangeIn(RequestSchema):
 
 
 class ArchiveIn(RequestSchema):
+    # Without the override, which is for who has read the refusal.
+    model_config = ConfigDict(json_schema_extra={"examples": [{}]})
+
     although_mail_waits: bool = Field(
         default=False, description="Archive it although mail waits for it, which is still sent."
     )

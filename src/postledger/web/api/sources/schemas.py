@@ -56,7 +56,9 @@ class NewSourceIn(RequestSchema):
     """A new source; its first snapshot is what later ones are compared with."""
 
     key: ListKey
-    topic: ListKey = Field(description="The topic that its events are published to.")
+    topic: ListKey = Field(
+        description="The topic that its events are published to.", examples=["seats"]
+    )
     id_fields: IdFields
     watched_field: WatchedField
     fields: EventFields = Field(default={})

@@ -27,7 +27,7 @@ from postledger.web.api.topics.schemas import NewTopicIn, TopicChangeIn, TopicOu
 
 routes = Routes("topics", read=Scope.NOTIFICATIONS_READ, write=Scope.NOTIFICATIONS_WRITE)
 
-TopicKey = Annotated[ListKey, Path(description="The key of the topic.")]
+TopicKey = Annotated[ListKey, Path(description="The key of the topic.", examples=["seats"])]
 
 
 @routes.get("", TopicPage)

@@ -70,7 +70,7 @@ IsByJob = Annotated[
 class NewTopicIn(RequestSchema):
     """A new topic, with the list that its recipients consent to."""
 
-    key: ListKey
+    key: Annotated[ListKey, Field(examples=["seats"])]
     name: Name
     template: TemplateKey
     template_version: VersionNumber | None = Field(

@@ -7,7 +7,7 @@ from typing import Any, override
 from django import forms
 from django.forms import BaseFormSet, formset_factory
 from django.http import QueryDict
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from postledger.content import locales, previews
 from postledger.content.locales import InvalidLocaleError
@@ -210,7 +210,7 @@ class VersionForm:
         if not fallback and len(texts) == len(sources) == 1:
             fallback = sources[0].locale  # else nobody without a language would get any mail
         version = Version(*self._read_names(), fallback, tuple(sources))
-        has_errors = len(sources) < len(texts)
+        has_errors = _refuse_repeated(texts) or len(sources) < len(texts)
         for form, source in texts:
             if source:
                 has_errors = self._show_faults(form, source, version) or has_errors
@@ -243,6 +243,19 @@ class VersionForm:
             field = fault.place.partition(",")[0]
             form.add_error(field if field in _OWN_FAULTS else "body", describe_finding(fault))
         return bool(preview.faults())
+
+
+def _refuse_repeated(texts: Sequence[tuple[TextForm, Source | None]]) -> bool:
+    """Whether two texts have one language, with an error beside the later one."""
+    seen = set[str]()
+    repeated = False
+    for form, source in texts:
+        if source and source.locale in seen:
+            repeated = True
+            form.add_error("locale", gettext("Another text has this language. Keep one of them."))
+        elif source:
+            seen.add(source.locale)
+    return repeated
 
 
 def _split_names(text: str) -> tuple[str, ...]:

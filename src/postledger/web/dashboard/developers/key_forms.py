@@ -1,5 +1,6 @@
 """The forms of API keys: what a new key may do, and how long a rotated one still works."""
 
+import secrets
 from collections.abc import Mapping
 from datetime import timedelta
 
@@ -48,6 +49,9 @@ _OVERLAPS: Mapping[str, tuple[timedelta, Promise]] = {
 class NewKeyForm(PageForm):
     """Offers the scopes that the visitor may pass on."""
 
+    nonce = forms.CharField(  # a resent form has the same
+        widget=forms.HiddenInput, required=False, max_length=64, initial=secrets.token_urlsafe
+    )
     name = forms.CharField(
         label=pgettext_lazy("of a thing", "Name"),
         max_length=constraints.LONGEST_NAME,

@@ -1,7 +1,6 @@
 """What a person wrote into the fields of the editor, read as values."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -17,12 +16,10 @@ from postledger.contacts.filters.expressions import Named
 from postledger.contacts.models import Contact
 from postledger.content import notion_pages
 from postledger.content.rendering.liquid import liquid_text
-from postledger.lib import moments
+from postledger.lib import moments, values
 from postledger.lib.errors import RefusedError
 from postledger.lib.moments import FarMomentError
 from postledger.web.shared.sentences import translate
-
-_PAGE_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 _LONGEST_TYPED = 254
 _PATIENCE = timedelta(seconds=1)
@@ -67,7 +64,7 @@ def parse_json(text: str) -> Mapping[str, Any]:
 
 def parse_page(text: str) -> str:
     """The id at the end of a link to a Notion page, or the id alone."""
-    ids = _PAGE_ID.findall(text.partition("?")[0])
+    ids = values.find_notion_ids(text)
     with beside("page"):
         return str(notion_pages.parse_page_id(ids[-1] if ids else text.strip()))
 

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from postledger.accounts import queries
+from postledger.accounts.people.roles import Permission
 from postledger.deliveries import sender_setup, transactional_mail
 from postledger.deliveries.states import State
 from postledger.deliveries.transactional_mail import MailDetails
@@ -165,6 +166,7 @@ def _render(  # noqa: PLR0913  the parts of a page of the first run
     values = {
         **context,
         "workspace": visitor.workspace,
+        "is_onlooker": not visitor.may(Permission.SET_UP),
         "steps": steps.list_steps(step, visitor.workspace.pk),
         "checklist": build_checklist(visitor),
     }

@@ -19,6 +19,7 @@ from postledger.campaigns.runs.run_steps import Obstacle
 from postledger.campaigns.states import RunState
 from postledger.deliveries.attention import sentences
 from postledger.deliveries.entries import AttemptOutcome
+from postledger.deliveries.explanations import remedies
 from postledger.deliveries.states import State
 from postledger.dispatch import heartbeat
 from postledger.feedback import event_flow
@@ -28,7 +29,6 @@ from postledger.web.dashboard.components.badges import Badge
 from postledger.web.dashboard.components.balance import Balance
 from postledger.web.dashboard.components.charts import Chart
 from postledger.web.dashboard.components.why import Why
-from postledger.web.dashboard.mails import remedies
 from postledger.web.dashboard.runs import banners, pace, rows, words
 
 # Seconds between two refreshes. An answer takes a moment, and the page moves every two seconds.

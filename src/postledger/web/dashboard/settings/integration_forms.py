@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from django import forms
+from django.contrib.auth import password_validation
 from django.utils.functional import Promise
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from postledger.accounts import constraints, integrations
@@ -56,28 +58,34 @@ class NotionForm(IntegrationForm):
         label=gettext_lazy("Database of mailouts"),
         max_length=_LONGEST,
         required=False,
-        help_text=gettext_lazy("Its id. With it, only pages of this database are mailed."),
+        help_text=gettext_lazy(
+            "Its link or its id. With it, only pages of this database are mailed."
+        ),
     )
     errors_database = forms.CharField(
         label=gettext_lazy("Database of errors"),
         max_length=_LONGEST,
         required=False,
-        help_text=gettext_lazy("Its id. What is wrong with a mailout is written there."),
+        help_text=gettext_lazy(
+            "Its link or its id. What is wrong with a mailout is written there."
+        ),
     )
 
     def clean_mailouts(self) -> str:
-        return _write_id(self.cleaned_data["mailouts"])
+        return _read_id(self.cleaned_data["mailouts"])
 
     def clean_errors_database(self) -> str:
-        return _write_id(self.cleaned_data["errors_database"])
+        return _read_id(self.cleaned_data["errors_database"])
 
 
-def _write_id(text: str) -> str:
-    """As it is stored; what is no id is refused with the other settings."""
+def _read_id(text: str) -> str:
+    """As it is stored; raises ValidationError for what is neither an id nor a link."""
     try:
         return values.parse_database_id(text)
     except ValueError:
-        return text
+        raise forms.ValidationError(
+            _("Paste the link of the database, or its id of 32 digits.")
+        ) from None
 
 
 class AdminForm(IntegrationForm):
@@ -86,7 +94,7 @@ class AdminForm(IntegrationForm):
 
     password = forms.CharField(
         label=gettext_lazy("Password"),
-        strip=False,
+        validators=[password_validation.validate_password],
         min_length=constraints.SHORTEST_PASSWORD,
         max_length=_LONGEST,
         widget=forms.PasswordInput(_SECRET),

@@ -18,12 +18,12 @@ from postledger.deliveries.attention.dead_letters import Cause, DeadLetterGroup
 from postledger.deliveries.attention.deciding import BEFORE_ALL, MailKey, OpenMail
 from postledger.deliveries.attention.doubts import DoubtGroup
 from postledger.deliveries.entries import AttemptOutcome
+from postledger.deliveries.explanations import remedies
 from postledger.feedback import event_flow
 from postledger.feedback.event_flow import EventFlow
 from postledger.web.dashboard import needs
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.frame import render_fragment, render_page
-from postledger.web.dashboard.mails import remedies
 from postledger.web.dashboard.parameters import read_number, read_text
 
 _PAGE_SIZE = 50

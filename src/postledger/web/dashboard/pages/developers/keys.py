@@ -21,6 +21,9 @@ from postledger.web.dashboard.developers.api_url import find_base_url
 from postledger.web.dashboard.developers.key_forms import NewKeyForm, RotationForm
 from postledger.web.dashboard.frame import render_page
 
+_NONCES = "nonces_of_keys"  # in the session
+_MOST_NONCES = 20
+
 
 @require_safe
 def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
@@ -38,15 +41,30 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     form = NewKeyForm(visitor, request.POST if request.method == "POST" else None)
+    if form.is_valid() and _is_resent(request, form):
+        messages.warning(request, _("This key was created already; its token is shown once."))
+        return redirect("developers", visitor.workspace.pk)
     if form.is_valid():
         new = _create(visitor, form)
         if new is not None:
+            _remember(request, form)
             return _show_token(request, visitor, new, form.cleaned_data["name"])
     status = 422 if form.errors else 200
     context = {"form": form}
     return render_page(
         request, visitor, "dashboard/developers/new_key.html", context, status=status
     )
+
+
+def _is_resent(request: HttpRequest, form: NewKeyForm) -> bool:
+    """Whether a key was made of this very form, as after a reload of the page with its token."""
+    nonce = form.cleaned_data["nonce"]
+    return bool(nonce) and nonce in request.session.get(_NONCES, ())
+
+
+def _remember(request: HttpRequest, form: NewKeyForm) -> None:
+    earlier = request.session.get(_NONCES, [])
+    request.session[_NONCES] = [*earlier, form.cleaned_data["nonce"]][-_MOST_NONCES:]
 
 
 def _create(visitor: Visitor, form: NewKeyForm) -> NewKey | None:

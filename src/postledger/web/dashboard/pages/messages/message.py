@@ -22,8 +22,8 @@ from postledger.deliveries import queries
 from postledger.deliveries.attention import deciding
 from postledger.deliveries.attention.deciding import NotDecidedError
 from postledger.deliveries.entries import Body, StreamKind
-from postledger.deliveries.explanations import why
-from postledger.deliveries.queries import AttemptFacts, DeliveryFacts, EventFacts, StreamFacts
+from postledger.deliveries.explanations import remedies, why
+from postledger.deliveries.queries import DeliveryFacts, EventFacts, StreamFacts
 from postledger.deliveries.states import State
 from postledger.dispatch import past_letters
 from postledger.dispatch.past_letters import PastLetter
@@ -35,7 +35,7 @@ from postledger.web.dashboard.components import actor_names, badges
 from postledger.web.dashboard.components.why import Choice, Why, describe_cause
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.letter_frame import show_in_frame
-from postledger.web.dashboard.mails import remedies, timeline
+from postledger.web.dashboard.mails import timeline
 from postledger.web.shared.sentences import translate
 
 
@@ -190,22 +190,13 @@ def _describe_evidence(mail: Mail, *, now: datetime) -> str:
     return event_flow.describe(event_flow.find_flow(mail.stream.sender_id, now=now), now=now)
 
 
-def _find_failure(mail: Mail) -> AttemptFacts | None:
-    """The try that a failed mail ended with; None where a decision or its stream ended it."""
-    if mail.facts.state is not State.FAILED:
-        return None
-    last = mail.facts.history[-1] if mail.facts.history else None
-    tries = [fact for fact in mail.facts.history if isinstance(fact, AttemptFacts)]
-    return tries[-1] if tries and not isinstance(last, EventFacts) else None
-
-
 def _find_remedy(mail: Mail) -> Promise | str:
-    failure = _find_failure(mail)
+    failure = remedies.find_failure(mail.facts)
     return remedies.advise(failure.outcome, failure.code or "") if failure else ""
 
 
 def _is_hopeless(mail: Mail) -> bool:
-    failure = _find_failure(mail)
+    failure = remedies.find_failure(mail.facts)
     return failure is not None and remedies.is_hopeless(failure.outcome, failure.code or "")
 
 

@@ -16,6 +16,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from postledger.accounts import integrations
 from postledger.accounts.integrations import IntegrationKind
+from postledger.content import notion_pages
+from postledger.content.notion.api import NotionUnauthorizedError
 from postledger.lib.errors import RefusedError
 from postledger.lib.secrets import UnsealableError
 from postledger.web.dashboard.access import Visitor
@@ -25,6 +27,7 @@ from postledger.web.dashboard.settings.integration_forms import (
     FORMS,
     NAMES,
     IntegrationForm,
+    NotionForm,
     find_permission,
     read_stored,
 )
@@ -65,8 +68,12 @@ def change(request: HttpRequest, visitor: Visitor, *, kind: IntegrationKind) -> 
     row = _make_row(visitor, kind)
     stored, trouble = _read_stored(visitor, kind)
     form = FORMS[kind](stored, request.POST if request.method == "POST" else None)
+    untried = _try_token(form) if form.is_valid() else ""
     if form.is_valid() and _store(form, visitor, kind):
-        messages.success(request, _("Saved."))
+        if untried:
+            messages.warning(request, untried)
+        else:
+            messages.success(request, _("Saved."))
         return redirect("integrations", visitor.workspace.pk)
     context = {"row": row, "form": form, "trouble": trouble}
     template = "dashboard/settings/integration.html"
@@ -79,6 +86,25 @@ def _read_stored(visitor: Visitor, kind: IntegrationKind) -> tuple[dict[str, obj
         return read_stored(visitor.workspace.pk, kind), ""
     except UnsealableError as refused:
         return None, translate(refused)
+
+
+def _try_token(form: IntegrationForm) -> str:
+    """Refuses a token that Notion refuses; returns why Notion could not be asked, if so.
+
+    Then it is saved all the same: Notion may be away for longer than a person waits.
+    """
+    token = form.cleaned_data["token"] if isinstance(form, NotionForm) else ""
+    if not token:  # nothing new to try
+        return ""
+    try:
+        notion_pages.check_token(token)
+    except NotionUnauthorizedError as refused:
+        form.add_error("token", translate(refused))
+    except RefusedError as refused:
+        return _("Saved. Notion could not be asked whether the token is right: %(reason)s") % {
+            "reason": translate(refused)
+        }
+    return ""
 
 
 def _store(form: IntegrationForm, visitor: Visitor, kind: IntegrationKind) -> bool:

@@ -1,4 +1,4 @@
-"""What a page says can be done about mail that failed."""
+"""What can be done about mail that failed."""
 
 from collections.abc import Mapping
 
@@ -6,6 +6,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from postledger.deliveries.entries import AttemptOutcome
+from postledger.deliveries.queries import AttemptFacts, DeliveryFacts, EventFacts
+from postledger.deliveries.states import State
 
 _BAD_ADDRESS = "5.1."  # the status codes of RFC 3463 for addresses
 _UNKNOWN_ADDRESS = _(
@@ -25,6 +27,15 @@ _REMEDIES: Mapping[AttemptOutcome, Promise | str] = {
     AttemptOutcome.POISON: _("Find the reason in the workers' log before you retry."),
     AttemptOutcome.GIVEN_UP: _("Mend the sender and release it, then retry."),
 }
+
+
+def find_failure(facts: DeliveryFacts) -> AttemptFacts | None:
+    """The try that a failed mail ended with; None where a decision or its stream ended it."""
+    if facts.state is not State.FAILED:
+        return None
+    last = facts.history[-1] if facts.history else None
+    tries = [fact for fact in facts.history if isinstance(fact, AttemptFacts)]
+    return tries[-1] if tries and not isinstance(last, EventFacts) else None
 
 
 def is_hopeless(outcome: AttemptOutcome, code: str) -> bool:
