@@ -22,6 +22,7 @@ from postledger.content.rendering.html.checks import MAX_HTML_BYTES, Finding
 from postledger.content.rendering.mail_preview import CLIPPED_BYTES, MailPreview
 from postledger.lib.errors import RefusedError
 from postledger.mailing.content_source import ArticleSource, ContentSource, TemplateSource
+from postledger.mailing.missing_values import MissingValue
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.components import finding_words
 from postledger.web.dashboard.editor import choices
@@ -220,7 +221,15 @@ def _tell_missing(
                 "Their email would fail. Make it optional in a new version of the template, or"
                 " leave these people out."
             )
-        yield Check(WARNING, title, remedy or text, url, missing.contacts)
+        yield Check(WARNING, title, remedy or text, url, missing.contacts, _tell_loss(missing))
+
+
+def _tell_loss(missing: MissingValue) -> str:
+    return ngettext(
+        "%(number)s of them would fail: no %(variable)s",
+        "%(number)s of them would fail: no %(variable)s",
+        missing.count,
+    ) % {"number": formats.count(missing.count), "variable": missing.variable}
 
 
 def _find_declaring_url(workspace_id: int, content: ContentSource) -> str:
