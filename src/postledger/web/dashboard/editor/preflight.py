@@ -90,6 +90,7 @@ def run_preflight(
     )
     reports = link_checks.recall_reports(workspace_id, content.links, now=now)
     checks = [
+        *_check_list(campaign),
         *_check_parts(workspace_id, campaign, now=now),
         *_check_people(counts, may_grow=_may_grow(workspace_id)),
         *content.lines,
@@ -99,6 +100,7 @@ def run_preflight(
         ),
         *_check_footer(visitor),
         *_check_time(campaign, now=now),
+        *_check_hours(campaign),
         *_check_quota(sender, counts),
         *_check_dns(sender, now=now),
     ]
@@ -163,6 +165,12 @@ def _check_parts(workspace_id: int, campaign: CampaignFacts, *, now: datetime) -
         yield Check(PROBLEM, title, translate(refusal), url)
 
 
+def _check_list(campaign: CampaignFacts) -> Iterator[Check]:
+    if campaign.lacks_list:
+        text = _("Choose whom it is for: one of your lists, or all contacts.")
+        yield Check(PROBLEM, _("No list is chosen"), text, "#audience")
+
+
 def _find_archived_list(workspace_id: int, campaign: CampaignFacts) -> List | None:
     return (
         lists.list_all(workspace_id)
@@ -222,6 +230,15 @@ def _check_time(campaign: CampaignFacts, *, now: datetime) -> Iterator[Check]:
     if at is not None and now - send_times.MAX_DISTANCE <= at <= now:
         text = _("Mail would go at once. Choose a later time, or Now.")
         yield Check(PROBLEM, _("The chosen time is past"), text, "#sender")
+
+
+def _check_hours(campaign: CampaignFacts) -> Iterator[Check]:
+    for opens, closes in campaign.delivery_window.spans if campaign.delivery_window else ():
+        if closes <= opens:
+            title = _("The working hours are from %(opens)s until %(closes)s of the next day")
+            text = _("Change From or To if they are to end on the same day.")
+            values = {"opens": f"{opens:%H:%M}", "closes": f"{closes:%H:%M}"}
+            yield Check(WARNING, title % values, text, "#sender")
 
 
 def _check_quota(sender: Sender, counts: RecipientCounts) -> Iterator[Check]:
