@@ -425,14 +425,14 @@ def test_a_test_goes_once_however_often_its_button_is_clicked(acme: Workspace, o
         page.get_by_text("The test is on its way; its state is below.").wait_for()
         page.wait_for_load_state("networkidle")
 
-    assert Run.objects.filter(campaign=draft, is_test=True).count() == 1
+    assert Run.objects.get().is_test
 
 
 @pytest.mark.parametrize(
     ("name", "field"),
     [
         ("template_write", "texts-0-body"),
-        ("new_slice", "body"),
+        ("new_slice", "body_md"),
         ("contact_edit", "name"),
     ],
 )
@@ -444,6 +444,8 @@ def test_a_form_that_is_half_written_is_not_left_by_a_slip(
         browser.sign_in(page, browser.EMAIL)
         page.goto(reverse(name, kwargs={"workspace_id": acme.pk, **values}))
         page.fill(f"[name={field}]", "Half of a te")
+        if name == "template_write":
+            page.get_by_role("button", name="Preview").first.click()  # in a frame: it stays unsaved
         page.locator("nav a").first.click()
         page.wait_for_timeout(500)
         stays = page.input_value(f"[name={field}]")
