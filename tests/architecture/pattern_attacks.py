@@ -247,6 +247,7 @@ ATTACKS: Mapping[str, Attack] = {
     "web.dashboard.content.seen_from: _BETWEEN": Attack(", ;", end="a"),
     "web.dashboard.content.version_form: _BETWEEN": Attack(", ;", end="a"),
     "web.dashboard.editor.conditions: _NUMBER": Attack("1"),
+    "web.dashboard.editor.merge_tags: _TAG": Attack("%%a."),
     "web.dashboard.editor.snippets: _MARKUP": Attack("["),
     "web.dashboard.pages.content.branding: _BARE_COLOUR": Attack("0"),
     "web.dashboard.typed_numbers: _DECIMAL": Attack(".000", "1"),

@@ -159,10 +159,11 @@ def promise(anna: Person, number: int, random: Random) -> Promise:
     previews = {
         reader: read_preview(anna, path, reader) for reader in random.sample(readers, READERS)
     }
+    asked = anna.read(f"{path}/launch/", seen=find(r'name="seen" value="([^"]+)"', checks))
     launch = anna.post(
         f"{path}/launch/",
-        seen=find(r'name="seen" value="([^"]+)"', checks),
-        shown=find(r'name="shown" value="(\d+)"', checks),
+        seen=find(r'name="seen" value="([^"]+)"', asked),
+        shown=find(r'name="shown" value="(\d+)"', asked),
         sure="1",
     )
 

@@ -155,7 +155,7 @@ OF_PAGES = {
     *("bad_link", "stale"),
     *("already_joined", "first_run_code", "first_run_over", "no_letter_sender"),
     "address_taken",
-    *("reader_unknown", "wrong_search"),
+    *("reader_unknown", "test_address_invalid", "test_addresses_too_many", "wrong_search"),
     *("segment_changed", "segment_exists", "too_many_segments", "too_many_contacts"),
     *("invalid_picture", "invalid_logo", "invalid_accent", "newer_version"),
 }

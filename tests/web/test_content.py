@@ -64,6 +64,7 @@ def test_warnings_alone_keep_nothing_back(alice: Caller) -> None:
     [
         ("xyz.example/more", ["link_unreachable"]),
         ("{{ email }}", []),
+        ("", ["link_empty"]),
         ("x{{ email }}", ["link_unreachable"]),
         ("&#0;more", ["link_unreachable"]),
     ],

@@ -30,6 +30,8 @@ class Campaign(models.Model):
     name = models.TextField()
     sender = models.ForeignKey(Sender, on_delete=models.PROTECT, db_index=False)
     list_key = models.TextField(db_default="")  # empty: all that the workspace sends
+    # Made on a page, where nobody has chosen yet between the lists and all contacts.
+    lacks_list = models.BooleanField(db_default=False)
     audience = models.JSONField(db_default={})  # a filter for contacts.filters.parsing
     content = models.JSONField()  # see mailing.content_source
     timing = models.JSONField(db_default={})  # see mailing.send_times

@@ -293,7 +293,7 @@ EXAMPLES: Mapping[str, Example] = {
     "campaign_readers": Example(new_draft),
     "campaign_test": Example(new_draft, status=302),
     "campaign_delete": Example(new_draft),
-    "campaign_launch": Example(new_draft, is_post=True),
+    "campaign_launch": Example(new_draft, status=422),
     "template": Example(new_template),
     "template_archive": Example(new_template, is_post=True),
     "template_restore": Example(new_template, is_post=True),

@@ -13,7 +13,7 @@ from postledger.accounts import workspaces
 from postledger.accounts.models import User, Workspace
 from postledger.accounts.people.roles import Permission
 from postledger.accounts.queries import Organisation
-from postledger.campaigns.models import Campaign
+from postledger.campaigns.models import Campaign, Run
 from postledger.deliveries.entries import Body, StreamKind
 from postledger.lib.ids import DeliveryId
 from postledger.web.dashboard import page_rules, urls
@@ -397,17 +397,58 @@ def test_a_campaign_is_written_while_it_saves_itself_and_launched(
         other.fill("input[name=subject]", "Hello from elsewhere")
         other.get_by_text("Subject: Hello from elsewhere").wait_for()
         page.fill("input[name=subject]", "Hello again")
-        page.get_by_text("You changed this campaign in another window").wait_for()
+        page.locator("#dock").get_by_role("link", name="Not all is saved.").click()
         # What is not saved is not launched.
         assert page.get_by_role("button", name="Launch to 3 people").is_disabled()
         page.get_by_role("button", name="Keep this one").click()
         page.get_by_text("Subject: Hello again").wait_for()
         barriers = browser.find_barriers(page)
-        page.get_by_role("button", name="Launch to 3 people").click()
-        page.get_by_role("heading", name="Launch Winter catalogue?").wait_for()
-        page.get_by_role("button", name="Launch to 3 people").click()
+        page.get_by_role("button", name="Launch to 3 people…").click()
+        page.get_by_role("button", name="Launch to 3 people", exact=True).click()
         page.wait_for_url("**/campaigns/runs/**")
+        page.go_back()
+        page.get_by_role("heading", name="Winter catalogue").wait_for()
 
     assert barriers == []
     assert watch.complaints == []
     assert Campaign.objects.get().content["subject"] == "Hello again"
+
+
+def test_a_test_goes_once_however_often_its_button_is_clicked(acme: Workspace, origin: str) -> None:
+    organisation = Organisation("Acme", "1 Main St", "https://acme.example/unsubscribe")
+    workspaces.set_organisation(acme.pk, organisation, actor="alice")
+    draft = EXAMPLES["campaign_edit"].make_values(acme)["campaign_id"]
+    with browser.chromium() as chromium, browser.visitor(chromium, origin) as (page, _):
+        browser.sign_in(page, browser.EMAIL)
+        page.goto(reverse("campaign_edit", args=[acme.pk, draft]))
+        page.get_by_role("button", name="Send test").dblclick()
+        page.get_by_text("The test is on its way; its state is below.").wait_for()
+        page.wait_for_load_state("networkidle")
+
+    assert Run.objects.get().is_test
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("template_write", "texts-0-body"),
+        ("new_slice", "body_md"),
+        ("contact_edit", "name"),
+    ],
+)
+def test_a_form_that_is_half_written_is_not_left_by_a_slip(
+    acme: Workspace, origin: str, name: str, field: str
+) -> None:
+    values = EXAMPLES[name].make_values(acme)
+    with browser.chromium() as chromium, browser.visitor(chromium, origin) as (page, watch):
+        browser.sign_in(page, browser.EMAIL)
+        page.goto(reverse(name, kwargs={"workspace_id": acme.pk, **values}))
+        page.fill(f"[name={field}]", "Half of a te")
+        if name == "template_write":
+            page.get_by_role("button", name="Preview").first.click()  # in a frame: it stays unsaved
+        page.locator("nav a").first.click()
+        page.wait_for_timeout(500)
+        stays = page.input_value(f"[name={field}]")
+
+    assert stays == "Half of a te"
+    assert [complaint.partition(":")[0] for complaint in watch.complaints] == ["dialog"]

@@ -1,8 +1,11 @@
 """What services say is said in the language of the page."""
 
+from datetime import UTC, datetime
+
 import pytest
 from django.conf import LazySettings
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import translation
 
 from postledger.accounts import provider_accounts, senders
 from postledger.accounts.models import User
@@ -11,6 +14,7 @@ from postledger.fakes.http.server import serving_in_thread
 from postledger.fakes.sendgrid.account import ApiKey
 from postledger.fakes.sendgrid.server import FakeSendGrid
 from postledger.fakes.sendgrid.service import API_KEY
+from postledger.web.dashboard import formats
 from tests import cast
 from tests.contacts import people
 from tests.web import uploads
@@ -146,3 +150,12 @@ def bring(who: Person, content: bytes) -> int:
     file = SimpleUploadedFile("people.csv", content)
     answer = who.client.post(who.url("imports/upload/"), {"file": file})
     return int(answer.headers["Location"].split("/")[-2])
+
+
+def test_days_are_in_lower_case_in_portuguese_and_not_in_english() -> None:
+    moment = datetime(2026, 11, 19, 9, tzinfo=UTC)
+
+    with translation.override("pt"):
+        assert "19 de novembro de 2026" in formats.day(moment)
+    with translation.override("en"):
+        assert formats.day(moment) == "Thursday 19 November 2026"

@@ -71,6 +71,15 @@ def test_the_only_language_of_a_template_is_for_everybody(anna: Person, welcome:
     assert version.fallback_locale == "pt"
 
 
+def test_the_language_of_a_text_is_read_by_its_name(anna: Person, welcome: str) -> None:
+    texts = [{**text("Hallo"), "locale": "German"}, {**text("Olá"), "locale": "português"}]
+    write(anna, *texts, required="city", fallback_locale="deutsch")
+
+    version = templates.find_version(anna.workspace_id, key="welcome", number=None)
+    assert version.locales() == ["de", "pt"]
+    assert version.fallback_locale == "de"
+
+
 def test_a_key_is_made_from_the_name(anna: Person) -> None:
     made = anna.post("content/new-template/", name="Spring news", key="")
     refused = anna.post("content/new-template/", name="Новости", key="")

@@ -54,6 +54,7 @@ class Draft:
     audience: Mapping[str, Any] | None = None  # None: everybody
     timing: SendTime = SendTime()  # noqa: RUF009  a frozen value
     delivery_window: Hours | None = None  # of each contact's own day; None: always
+    lacks_list: bool = False  # nobody has chosen yet between the lists and all; the page asks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,8 @@ def change_campaign(  # noqa: PLR0913  the parts of a change, each by its name
             workspace_id=workspace_id, pk=campaign_id
         ).first()
         before = find_campaign(workspace_id, campaign_id)
-        after = replace(before, **changes)
+        has_list = "list_key" in changes or not before.lacks_list
+        after = replace(before, **{"lacks_list": not has_list, **changes})
         if after == before:
             return None
         if as_of not in {None, before.updated_at}:
@@ -277,6 +279,7 @@ def _stored(draft: Draft) -> dict[str, Any]:
         "tag": draft.tag,
         "name": draft.name,
         "list_key": draft.list_key or "",
+        "lacks_list": draft.lacks_list,
         "audience": dict(draft.audience or {}),
         "content": content_source.to_json(draft.content),
         "timing": send_times.to_json(draft.timing),
@@ -309,6 +312,7 @@ def _facts(campaign: Campaign) -> CampaignFacts:
         content=content_source.from_json(campaign.content),
         sender=campaign.sender.address,
         list_key=campaign.list_key or None,
+        lacks_list=campaign.lacks_list,
         audience=campaign.audience,
         timing=send_times.from_json(campaign.timing),
         delivery_window=None if window is None else working_hours.from_json(window),

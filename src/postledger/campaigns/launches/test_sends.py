@@ -20,6 +20,8 @@ from postledger.mailing.snapshot import ByLocale, LetterChoice
 from postledger.providers import addresses
 
 MAX_ADDRESSES = 100
+# Of words that are no address so many are named, and so much of each.
+_NAMED, _LONGEST_NAMED = 5, 254
 
 _SEPARATOR = re.compile(r"[,;\s]+")
 _log = structlog.get_logger(__name__)
@@ -29,23 +31,23 @@ class NoTestAddressError(RefusedError):
     code = "test_emails_empty"
 
 
+class WrongTestAddressError(RefusedError):
+    code = "test_address_invalid"
+
+
+class TooManyTestAddressesError(RefusedError):
+    code = "test_addresses_too_many"
+
+
 class NoTestLetterError(RefusedError):
     code = "test_letter_missing"
 
 
 def parse_addresses(text: str) -> tuple[str, ...]:
     """The addresses in a text, each once, in their order; invalid ones are logged and left out."""
-    parsed: dict[str, str] = {}
-    invalid = 0
-    for word in filter(None, _SEPARATOR.split(text)):
-        try:
-            address = addresses.canonical(word)
-        except addresses.InvalidAddressError:
-            invalid += 1
-            continue
-        parsed.setdefault(address.lower(), address)
+    parsed, invalid = _split_addresses(text)
     if invalid:
-        _log.warning("test_addresses_invalid", count=invalid)
+        _log.warning("test_addresses_invalid", count=len(invalid))
     if not parsed:
         raise NoTestAddressError(
             say(
@@ -55,7 +57,43 @@ def parse_addresses(text: str) -> tuple[str, ...]:
         )
     if len(parsed) > MAX_ADDRESSES:
         _log.warning("test_addresses_too_many", count=len(parsed) - MAX_ADDRESSES)
-    return tuple(parsed.values())[:MAX_ADDRESSES]
+    return parsed[:MAX_ADDRESSES]
+
+
+def refuse_wrong_addresses(text: str) -> None:
+    """Refuses what a person wrote if it has an invalid address, or too many: nobody is left out."""
+    parsed, invalid = _split_addresses(text)
+    if invalid:
+        raise WrongTestAddressError(
+            say(
+                "Not an email address: %(addresses)s. Write each address as name@example.com, with"
+                " a comma between two.",
+                addresses=", ".join(word[:_LONGEST_NAMED] for word in invalid[:_NAMED]),
+            )
+        )
+    if len(parsed) > MAX_ADDRESSES:
+        raise TooManyTestAddressesError(
+            say(
+                "A test goes to %(most)s addresses at most, and these are %(number)s. Leave some"
+                " out.",
+                most=MAX_ADDRESSES,
+                number=len(parsed),
+            )
+        )
+
+
+def _split_addresses(text: str) -> tuple[tuple[str, ...], list[str]]:
+    """The addresses in a text, each once, and the words that are none."""
+    parsed: dict[str, str] = {}
+    invalid: list[str] = []
+    for word in filter(None, _SEPARATOR.split(text)):
+        try:
+            address = addresses.canonical(word)
+        except addresses.InvalidAddressError:
+            invalid.append(word)
+        else:
+            parsed.setdefault(address.lower(), address)
+    return tuple(parsed.values()), invalid
 
 
 def plan_test(

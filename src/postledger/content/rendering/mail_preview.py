@@ -189,6 +189,10 @@ def _tag_warnings(html: str, tag: Token, *, place: str) -> Iterator[Finding]:
     if tag.name == "a" and "href" in attributes:
         written = attributes["href"].decoded(html).strip()
         link = written.lower()
+        if not link:
+            yield _warning(
+                "link_empty", place, say("A link leads nowhere. Write the address of its page.")
+            )
         # A variable is checked when it has a value.
         if link and not link.startswith((*_REACHABLE, _VALUE)):
             yield _warning(

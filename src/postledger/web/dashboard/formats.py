@@ -7,8 +7,8 @@ from django import template
 from django.utils import formats, timezone
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language, gettext_lazy, ngettext, pgettext
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from postledger.deliveries.explanations.why import Cause, leave_out_commands
 from postledger.providers import addresses
@@ -141,15 +141,21 @@ def _name_day(local: datetime) -> str:
     if days == 0:
         return ""
     if days <= _WEEK.days:
-        return str(formats.date_format(local, pgettext("format of a short date", "D j M,")))
-    return str(formats.date_format(local, pgettext("format of a short date", "D j M Y,")))
+        return _write_day(local, pgettext("format of a short date", "D j M,"))
+    return _write_day(local, pgettext("format of a short date", "D j M Y,"))
 
 
 @register.filter
 def day(value: datetime) -> str:
     """A day in full, in the active zone: `Tuesday 17 November 2026`."""
     form = pgettext("format of a date", "l j F Y")
-    return str(formats.date_format(timezone.localtime(value), form))
+    return _write_day(timezone.localtime(value), form)
+
+
+def _write_day(local: datetime, form: str) -> str:
+    """Portuguese has no capitals in the names of days and months; Django has."""
+    text = str(formats.date_format(local, form))
+    return text.lower() if (get_language() or "").startswith("pt") else text
 
 
 def zone_name(local: datetime) -> str:

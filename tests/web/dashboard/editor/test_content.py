@@ -2,9 +2,11 @@
 
 import re
 
+import pytest
+
 from postledger.campaigns.models import Campaign
 from tests.web.callers import Caller
-from tests.web.dashboard.editor.draft_forms import autosave, save
+from tests.web.dashboard.editor.draft_forms import autosave, read_text, save
 from tests.web.dashboard.visitors import Person
 
 
@@ -76,3 +78,54 @@ def test_the_preview_is_what_a_contact_would_get_in_a_frame_that_runs_nothing(
     assert frame.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
     assert "<strong" in frame.content.decode()
     assert "Mira" in frame.content.decode()
+
+
+@pytest.mark.parametrize(
+    "tag",
+    ["*|FNAME|*", "%%VORNAME%%", "[VORNAME]", "%recipient.name%", "{{{ contact.NAME }}}"],
+)
+@pytest.mark.parametrize("field", ["subject", "body"])
+def test_a_tag_of_another_tool_is_named_with_what_to_write(
+    anna: Person, draft: int, field: str, tag: str
+) -> None:
+    save(anna, draft, **{"subject": "News", "body": "Hello", field: f"Hello {tag}, read this"})
+
+    page = read_text(anna.get(f"campaigns/{draft}/edit/checks/"))
+
+    assert f"{tag} would be sent as it stands" in page
+    assert 'Write it as {{ first_name | default: "there" }}' in page
+
+
+def test_links_values_and_percentages_are_no_tags_of_other_tools(anna: Person, draft: int) -> None:
+    body = (
+        "[AGB](https://a.example/100%20a.b%20c) [AGB][1] [AGB] 50% off, 100%% [x] [X] [the NAME]"
+        " {{ city }} {% if plan == '[PRO]' %}*|*{% endif %}\n\n"
+        "[AGB]: https://a.example/\n[1]: https://a.example/"
+    )
+    save(anna, draft, subject="News for {{ name }}: 20%", body=body)
+
+    assert "as it stands" not in anna.read(f"campaigns/{draft}/edit/checks/")
+
+
+def test_a_link_without_an_address_is_warned_of(anna: Person, draft: int) -> None:
+    save(anna, draft, subject="News", body="[Leer]() and [more](https://a.example/)")
+
+    page = anna.read(f"campaigns/{draft}/edit/checks/")
+
+    assert "A link leads nowhere. Write the address of its page." in page
+    assert "Links and pictures are written as mail programs need them" not in page
+
+
+@pytest.mark.parametrize(
+    ("typed", "locale"), [("German", "de"), ("deutsch", "de"), ("pt_br", "pt-BR"), ("", "en")]
+)
+def test_the_language_of_a_text_is_read_by_its_code_or_name(
+    anna: Person, draft: int, typed: str, locale: str
+) -> None:
+    saved = save(anna, draft, subject="News", body="Hallo", locale=typed)
+    unknown = save(anna, draft, subject="News", body="Hallo", locale="Klingonisch")
+
+    assert saved.status_code == 302
+    assert Campaign.objects.get(pk=draft).content["locale"] == locale
+    assert unknown.status_code == 422
+    assert "This is not known as a language. Write its code, such as de" in read_text(unknown)

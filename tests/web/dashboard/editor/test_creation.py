@@ -6,6 +6,8 @@ import pytest
 
 from postledger.campaigns.models import Campaign
 from postledger.contacts import lists
+from tests.campaigns import press
+from tests.web import newsroom
 from tests.web.callers import Caller
 from tests.web.dashboard import visitors
 from tests.web.dashboard.editor.draft_forms import launch, read_text, save
@@ -25,9 +27,10 @@ def test_a_new_campaign_needs_a_name_alone_and_leads_to_its_editor(anna: Person)
     assert "Winter catalogue" in read_text(anna.client.get(first.headers["Location"]))
 
 
-def test_a_new_campaign_goes_to_the_only_list_and_all_contacts_are_warned_of(
+def test_a_new_campaign_goes_to_the_only_list_and_beside_others_one_is_chosen_first(
     anna: Person,
 ) -> None:
+    press.people(anna.workspace_id, 1)
     lists.create_list(anna.workspace_id, key="news", name="News", actor="alice")
     anna.post("campaigns/new/", name="One list")
     lists.create_list(anna.workspace_id, key="tips", name="Tips", actor="alice")
@@ -35,8 +38,58 @@ def test_a_new_campaign_goes_to_the_only_list_and_all_contacts_are_warned_of(
 
     first, second = Campaign.objects.order_by("pk")
     assert (first.list_key, second.list_key) == ("news", "")
+    assert '<option value="news" selected>' in anna.read(f"campaigns/{first.pk}/edit/")
     page = anna.read(f"campaigns/{second.pk}/edit/")
+    assert '<option value="-" selected>Choose…</option>' in page
+    assert '<li><a href="#audience" aria-current="step">' in page
     assert "People who left one of your lists, but not all email, are among them." in page
+
+
+def test_a_campaign_without_a_chosen_list_is_saved_and_not_launched_until_one_is(
+    anna: Person,
+) -> None:
+    press.people(anna.workspace_id, 1)
+    for key in ("news", "tips"):
+        lists.create_list(anna.workspace_id, key=key, name=key.title(), actor="alice")
+    anna.post("campaigns/new/", name="Winter")
+    draft = Campaign.objects.get(name="Winter").pk
+    text, conditions = (
+        {"subject": "Hi", "body": "Hello"},
+        {"field": ["attributes.plan"], "value": ["x"]},
+    )
+
+    saved = save(anna, draft, list_key="-", **text)
+    narrowed = save(anna, draft, list_key="-", **text, **conditions)
+    save(anna, draft, list_key="-", **text)
+    refused = launch(anna, draft)
+    copied = anna.post(f"campaigns/{draft}/duplicate/")
+    checks = anna.read(f"campaigns/{draft}/edit/checks/")
+    save(anna, draft, list_key="", **text)
+    chosen = anna.read(f"campaigns/{draft}/edit/")
+    older_page = save(anna, draft, list_key="-", **text)
+    launched = launch(anna, draft)
+
+    assert (saved.status_code, narrowed.status_code, refused.status_code) == (302, 302, 422)
+    assert "It was not launched: No list is chosen." in read_text(refused)
+    assert "No list is chosen yet, so these are all contacts." in checks
+    assert 'value="-" selected' in read_text(anna.client.get(copied.headers["Location"]))
+    assert '<option value="" selected>All contacts</option>' in chosen
+    assert "Choose…" not in chosen
+    assert (older_page.status_code, launched.status_code) == (302, 302)
+    assert Campaign.objects.get(pk=draft).list_key == ""
+
+
+def test_the_api_chooses_all_contacts_by_no_list(alice: Caller, anna: Person) -> None:
+    for key in ("news", "tips"):
+        lists.create_list(anna.workspace_id, key=key, name=key.title(), actor="alice")
+    of_api = newsroom.make_campaign(alice)
+    anna.post("campaigns/new/", name="Winter")
+    of_page = Campaign.objects.get(name="Winter").pk
+
+    alice.ask("PATCH", f"/v1/campaigns/{of_page}", {"list": None})
+
+    for draft in (of_api, of_page):
+        assert "Choose…" not in anna.read(f"campaigns/{draft}/edit/")
 
 
 def test_without_a_sender_the_page_says_what_to_do_first(charlie: Caller) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
 
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -18,7 +19,7 @@ from postledger.web.dashboard.editor import confirming, preflight
 from tests.campaigns import press
 from tests.web import newsroom
 from tests.web.callers import Caller
-from tests.web.dashboard.editor.draft_forms import launch, read_text, save
+from tests.web.dashboard.editor.draft_forms import PART, launch, read_text, save
 from tests.web.dashboard.visitors import Person
 
 
@@ -36,7 +37,8 @@ def test_one_click_asks_and_names_what_goes_and_the_second_launches(
     seen = Campaign.objects.get(pk=draft).updated_at.isoformat()
     path = f"campaigns/{draft}/edit/launch/"
 
-    asked = anna.post(path, seen=seen, shown="12")
+    asked = anna.get(f"{path}?seen={quote(seen)}")
+    unanswered = anna.post(path, seen=seen, shown="12")
     fewer = anna.post(path, seen=seen, shown="10", sure="1")
     none = Run.objects.count()
     confirmed = anna.post(path, seen=seen, shown="12", sure="1")
@@ -51,9 +53,12 @@ def test_one_click_asks_and_names_what_goes_and_the_second_launches(
     assert f'name="seen" value="{seen}"' in text
     assert fewer.status_code == 422
     assert "it would go to 12 now" in read_text(fewer)
+    assert "it would go to" not in read_text(unanswered)
     assert none == 0
     assert confirmed.status_code == 302
     assert Run.objects.count() == 1
+    # The browser's Back leads to the question, which is asked no more.
+    assert anna.get(path).headers["Location"] == anna.url(f"campaigns/{draft}/")
 
 
 def test_the_question_names_the_subject_of_a_template_and_the_time_of_each_reader(
@@ -69,7 +74,7 @@ def test_the_question_names_the_subject_of_a_template_and_the_time_of_each_reade
     hours = {"opens": "09:00", "closes": "17:30", "weekdays": ["mon", "fri"]}
     save(anna, draft, kind="template", template="june", **times, **hours)
 
-    asked = read_text(anna.post(f"campaigns/{draft}/edit/launch/", shown="1"))
+    asked = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
 
     assert "<dd>June is here</dd>" in asked
     assert f"{day} 09:00, each reader" in asked
@@ -125,6 +130,10 @@ def test_a_large_launch_needs_its_number_and_the_draft_that_was_seen(
 ) -> None:
     press.people(anna.workspace_id, 1000)
 
+    editor = anna.read(f"campaigns/{draft}/edit/checks/")
+    asked = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
+    from_editor = anna.post(f"campaigns/{draft}/edit/launch/", typed="1,000", shown="1000")
+    unasked = Run.objects.count()
     without = launch(anna, draft)
     wrong = launch(anna, draft, typed="100", shown="1000")
     misread = launch(anna, draft, typed="10.00", shown="1000")
@@ -133,6 +142,12 @@ def test_a_large_launch_needs_its_number_and_the_draft_that_was_seen(
     none = Run.objects.count()
     right = launch(anna, draft, typed="1,000", shown="1000")
 
+    assert 'name="typed"' not in editor
+    assert 'name="typed"' in asked
+    assert "<dt>Recipients</dt><dd>1,000</dd>" in asked
+    assert "<dt>Audience</dt><dd>All contacts</dd>" in asked
+    assert from_editor.status_code == 200, "it asks first"
+    assert unasked == 0
     assert "Type 1,000 to launch." in read_text(without)
     assert 'value="100"' in read_text(wrong)
     assert misread.status_code == 422, "no group of three digits"
@@ -156,6 +171,25 @@ def test_a_number_that_grew_by_more_than_a_tenth_is_asked_for_again(
 
     assert "Type 1,101 to launch." in read_text(refused)
     assert grown.status_code == 302
+
+
+def test_the_question_and_the_bar_say_who_would_get_no_mail_beside_the_number(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    newsroom.people(alice, 2, attributes={"city": "Porto"})
+    alice.post("/v1/contacts", {"address": "a@example.com"})
+    save(anna, draft, body="From {{ city }}")
+    path = f"campaigns/{draft}/edit/checks/"
+
+    asked = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
+    part = read_text(anna.client.get(anna.url(path), headers=PART))
+
+    loss = r'<dd>3<br><a[^>]*href="([^"]*)#(check-\d+)">1 of them would fail: no city</a></dd>'
+    [(page, place)] = re.findall(loss, asked)
+    [(_, of_bar)] = re.findall(loss, part)
+    assert page == anna.url(path)
+    for text, line in ((read_text(anna.get(path)), place), (part, of_bar)):
+        assert "1 recipient has no city" in text.partition(f'id="{line}"')[2].partition("</li>")[0]
 
 
 def test_an_estimate_is_confirmed_however_small_it_is() -> None:

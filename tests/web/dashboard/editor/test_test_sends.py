@@ -32,7 +32,8 @@ def test_a_test_goes_to_the_addresses_as_a_contact_would_get_it(
 
     [run] = Run.objects.all()
     assert sent.status_code == 302
-    assert 'id="test-to-error" role="alert" hx-swap-oob="true">There is no address' in in_place
+    told = "Not an email address: no, address. Write each address as name@example.com"
+    assert f'id="test-to-error" role="alert" hx-swap-oob="true">{told}' in in_place
     assert 'id="test-as-error" role="alert" hx-swap-oob="true">No contact has' in of_nobody
     assert "<input" not in in_place
     assert 'hx-trigger="every 4s"' in state
@@ -41,7 +42,29 @@ def test_a_test_goes_to_the_addresses_as_a_contact_would_get_it(
     assert (run.is_test, run.test_contact_id, run.actor) == (True, mira, anna.actor)
     check_focus(wrong, "to")
     assert 'value="no address"' in read_text(wrong)
-    assert "There is no address to send a test to." in read_text(wrong)
+    assert told in read_text(wrong)
+
+
+def test_a_broken_address_or_too_many_refuse_the_test_so_that_nobody_is_left_out(
+    anna: Person, draft: int
+) -> None:
+    path, typed = f"campaigns/{draft}/edit/test/", "nora@example.com, kim@@example"
+    hundred = " ".join(f"r{number}@example.com" for number in range(100))
+
+    broken = anna.post(path, to=typed)
+    many = anna.post(path, to=f"{hundred} r100@example.com")
+    none = Run.objects.count()
+    empty = anna.post(path, to=" , ")
+    as_many = anna.post(path, to=f"{hundred} R1@example.com")
+
+    assert (broken.status_code, many.status_code, empty.status_code) == (422, 422, 422)
+    check_focus(broken, "to")
+    assert f'value="{typed}"' in read_text(broken)
+    assert "Not an email address: kim@@example. Write" in read_text(broken)
+    assert "A test goes to 100 addresses at most, and these are 101." in read_text(many)
+    assert "There is no address to send a test to." in read_text(empty)
+    assert none == 0
+    assert as_many.status_code == 302
 
 
 def test_a_search_for_a_reader_that_takes_too_long_says_so(anna: Person) -> None:

@@ -88,3 +88,21 @@ def test_a_save_changes_no_time_and_no_hours_that_nobody_touched(
     moved = drafts.find_campaign(anna.workspace_id, draft).timing
     assert moved.at == (timing.at and datetime(2027, 3, 1, 9, tzinfo=UTC))
     assert moved.local_time == (timing.local_time and datetime(2027, 3, 1, 10))  # noqa: DTZ001  of each
+
+
+def test_hours_that_end_on_the_next_day_and_the_zone_of_those_without_one_are_said(
+    anna: Person, draft: int
+) -> None:
+    Workspace.objects.update(time_zone="Europe/Lisbon")
+    hours = {"has_window": "on", "opens": "22:00", "weekdays": ["mon"]}
+    path = f"campaigns/{draft}/edit/"
+
+    save(anna, draft, **hours, closes="20:00")
+    over_night = anna.read(f"{path}checks/")
+    save(anna, draft, **hours, closes="23:00")
+    of_one_day = anna.read(f"{path}checks/")
+
+    assert "The working hours are from 22:00 until 20:00 of the next day" in over_night
+    assert "of the next day" not in of_one_day
+    told = "Whoever has no time zone has that of the workspace, Europe/Lisbon."
+    assert anna.read(path).count(told) == 2

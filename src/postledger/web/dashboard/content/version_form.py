@@ -13,6 +13,7 @@ from postledger.content import locales, previews
 from postledger.content.locales import InvalidLocaleError
 from postledger.content.rendering.source import Format, Source
 from postledger.content.versions import Version
+from postledger.imports.locales import read_locale
 from postledger.lib.errors import RefusedError
 from postledger.web.dashboard.components.finding_words import describe_finding
 from postledger.web.dashboard.editor import readings
@@ -105,7 +106,7 @@ class TextForm(PageForm):
         """None, with an error beside it, if the locale is none."""
         given = self.cleaned_data
         try:
-            locale = locales.canonical(given["locale"])
+            locale = locales.canonical(read_locale(given["locale"]))
         except InvalidLocaleError as error:
             self.add_error("locale", translate(error))
             return None
@@ -203,7 +204,7 @@ class VersionForm:
         is_valid = self.variables.is_valid() and self.texts.is_valid()
         if not is_valid:
             return None
-        fallback = self.variables.cleaned_data["fallback_locale"].strip()
+        fallback = read_locale(self.variables.cleaned_data["fallback_locale"].strip())
         self.propose_variables()
         texts = [(form, form.read_source()) for form in self._list_kept()]
         sources = [source for _form, source in texts if source]

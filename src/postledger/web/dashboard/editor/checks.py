@@ -15,6 +15,7 @@ class Check:
     text: str = ""
     url: str = ""  # of the step where it is mended
     people: Sequence[LackingContact] = ()
+    loss: str = ""  # how many recipients it costs their email, to stand beside their number
 
     @property
     def icon(self) -> str:

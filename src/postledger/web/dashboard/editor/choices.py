@@ -77,10 +77,13 @@ def list_choices(workspace_id: int) -> Choices:
     )
 
 
-def find_only_list(workspace_id: int) -> str | None:
-    """The key of the list that there is, if there is one alone."""
+def propose_list(workspace_id: int) -> tuple[str | None, bool]:
+    """The list that there is, if there is one alone, and whether somebody has to choose one.
+
+    All contacts are never proposed beside lists: among them are people who left one.
+    """
     keys = [one.key for one in _list_lists(workspace_id)[:2]]
-    return keys[0] if len(keys) == 1 else None
+    return (keys[0] if len(keys) == 1 else None), len(keys) > 1
 
 
 def _list_lists(workspace_id: int) -> QuerySet[List]:

@@ -1,7 +1,7 @@
 """When a launch is agreed to: one click alone never launches.
 
-A small audience is confirmed by an answer to a question that names what goes, a large one by its
-number.
+It is confirmed by an answer to a question that names what goes; for a large audience, the answer
+has its number.
 """
 
 from dataclasses import dataclass
@@ -21,19 +21,16 @@ class Answer:
     """What a person sent to launch."""
 
     typed: str  # as it was written
-    shown: int | None  # the number that the page showed
-    is_sure: bool  # says yes to the question
-
-    def is_given(self, counts: RecipientCounts) -> bool:
-        """Whether there is an answer to what is asked; it may be wrong."""
-        return self.is_sure or (asks_number(counts) and self.shown is not None)
+    shown: int | None  # the number that the question showed
+    is_sure: bool  # answers the question
 
     def agrees(self, counts: RecipientCounts) -> bool:
         """Whether it agrees to so many recipients, or to a number that grew a little since."""
         if not asks_number(counts):
             return self.is_sure and _is_near(self.shown, counts.number)
         typed = read_digits(self.typed)
-        return typed in {self.shown, counts.number} and _is_near(typed, counts.number)
+        is_right = typed in {self.shown, counts.number} and _is_near(typed, counts.number)
+        return self.is_sure and is_right
 
 
 def read_answer(posted: QueryDict) -> Answer:

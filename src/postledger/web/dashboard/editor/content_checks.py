@@ -21,17 +21,24 @@ from postledger.content.rendering import links
 from postledger.content.rendering.html.checks import MAX_HTML_BYTES, Finding
 from postledger.content.rendering.mail_preview import CLIPPED_BYTES, MailPreview
 from postledger.lib.errors import RefusedError
-from postledger.mailing.content_source import ArticleSource, ContentSource, TemplateSource
+from postledger.mailing.content_source import (
+    ArticleSource,
+    ContentSource,
+    InlineSource,
+    TemplateSource,
+)
+from postledger.mailing.missing_values import MissingValue
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.components import finding_words
-from postledger.web.dashboard.editor import choices
+from postledger.web.dashboard.editor import choices, merge_tags
 from postledger.web.dashboard.editor.checks import OK, PROBLEM, WARNING, Check
 
-_ABOUT_LINKS = frozenset({"link_unreachable", "alt_missing"})
+_ABOUT_LINKS = frozenset({"link_unreachable", "link_empty", "alt_missing"})
 # Told in the lines about the size, the footer and the parts.
 _TOLD_ELSEWHERE = frozenset(
     {"html_clipped", "footer_missing", "footer_env_missing", SenderArchivedError.code}
 )
+_MOST_TAGS = 5  # of other tools, that are named
 _MISSING_VALUE = "template_missing_variable"
 # A title, and what to do; a link that turns programs away is no fault.
 _LINK_FAULTS: Mapping[LinkState, tuple[Promise, Promise]] = {
@@ -87,6 +94,7 @@ def check_content(
         reader = _find_reader(workspace_id, campaign, now=now, patience=patience)
         mail = preview.render_preview(workspace_id, campaign, reader, now=now).mail
         lines = list(_check_mail(workspace_id, campaign, reader, mail, now=now))
+        lines += _check_foreign_tags(campaign.content, mail)
     except RefusedError as error:
         text = finding_words.describe_refusal(error)
         return ContentChecks(
@@ -132,6 +140,21 @@ def _check_mail(
     if not any(finding.code in _ABOUT_LINKS for finding in findings):
         yield Check(OK, _("Links and pictures are written as mail programs need them"))
     yield _check_size(len(mail.mail.html.encode()))
+
+
+def _check_foreign_tags(content: ContentSource, mail: MailPreview) -> Iterator[Check]:
+    texts: Sequence[str] = ()
+    if isinstance(content, InlineSource):
+        texts = (content.subject, content.preheader, content.body, content.text)
+    elif mail.script:
+        texts = (mail.script.subject, mail.script.text)
+    if tags := merge_tags.find_foreign_tags("\n".join(texts)):
+        title = _("%(tags)s would be sent as it stands") % {"tags": ", ".join(tags[:_MOST_TAGS])}
+        text = _(
+            "Other tools show a value of the reader there. Write it as %(example)s, or leave it if"
+            " it is no such place."
+        ) % {"example": '{{ first_name | default: "there" }}'}
+        yield Check(WARNING, title, text, "#content")
 
 
 def _find_reader(
@@ -228,7 +251,15 @@ def _tell_missing(
                 "Their email would fail. Make it optional in a new version of the template, or"
                 " leave these people out."
             )
-        yield Check(WARNING, title, remedy or text, url, missing.contacts)
+        yield Check(WARNING, title, remedy or text, url, missing.contacts, _tell_loss(missing))
+
+
+def _tell_loss(missing: MissingValue) -> str:
+    return ngettext(
+        "%(number)s of them would fail: no %(variable)s",
+        "%(number)s of them would fail: no %(variable)s",
+        missing.count,
+    ) % {"number": formats.count(missing.count), "variable": missing.variable}
 
 
 def _find_declaring_url(workspace_id: int, content: ContentSource) -> str:

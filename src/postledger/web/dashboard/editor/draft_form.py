@@ -14,7 +14,7 @@ from postledger.accounts import constraints, working_hours
 from postledger.accounts.working_hours import WEEKDAYS, Hours
 from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.contacts import segments
-from postledger.content import articles, locales, previews
+from postledger.content import articles, previews
 from postledger.content.rendering.source import Format, Source
 from postledger.lib import values
 from postledger.lib.errors import RefusedError
@@ -29,7 +29,7 @@ from postledger.mailing.send_times import SendTime
 from postledger.web.dashboard.editor import conditions, readings
 from postledger.web.dashboard.editor.choices import Choice, Choices
 from postledger.web.dashboard.editor.conditions import Condition, IncompleteConditionError
-from postledger.web.dashboard.editor.first_values import list_first_values
+from postledger.web.dashboard.editor.first_values import NOT_CHOSEN, list_first_values
 from postledger.web.dashboard.forms import PageForm, WholeNumberField
 
 KINDS: Sequence[Choice] = (
@@ -142,7 +142,7 @@ class DraftForm(PageForm):
         label=gettext_lazy("Language of the text"),
         required=False,
         max_length=35,
-        help_text=gettext_lazy("As en or pt-BR. Screen readers and mail programs use it."),
+        help_text=gettext_lazy("As en, pt-BR or German. Screen readers and mail programs use it."),
     )
     template = forms.ChoiceField(label=gettext_lazy("Template"), required=False)
     version = WholeNumberField(
@@ -193,7 +193,7 @@ class DraftForm(PageForm):
         super().__init__(posted, initial=first)
         self.workspace_id, self.campaign = workspace_id, campaign
         offers = {
-            "list_key": choices.lists,
+            "list_key": self._list_lists(choices.lists, posted),
             "template": choices.templates,
             "article": choices.articles,
             "sender": choices.senders,
@@ -206,6 +206,12 @@ class DraftForm(PageForm):
         self.match_now, self.conditions, self.is_json = self._read_conditions(posted)
         self.condition_error: IncompleteConditionError | None = None  # it stands at its line
         self.variables = self._list_shown(posted)
+
+    def _list_lists(self, lists: Sequence[Choice], posted: QueryDict | None) -> Sequence[Choice]:
+        """With the choice to choose later, as long as nobody has chosen, or on an older page."""
+        is_asked = posted is not None and posted.get("list_key") == NOT_CHOSEN
+        later = [(NOT_CHOSEN, _("Choose…"))] if self.campaign.lacks_list or is_asked else []
+        return [*later, *lists]
 
     def _read_conditions(self, posted: QueryDict | None) -> tuple[str, list[Condition], bool]:
         stored = conditions.read_filter(self.campaign.audience)
@@ -243,21 +249,23 @@ class DraftForm(PageForm):
         return has_wrong_line or bool(self.errors.keys() & {first, *_READ_WITH.get(first, ())})
 
     def _read_audience(self) -> Mapping[str, Any]:
-        list_key = self.cleaned_data["list_key"] or None
+        audience, list_key = self._read_people(), self.cleaned_data["list_key"]
+        if list_key == NOT_CHOSEN:
+            return {"audience": audience}
+        return {"list_key": list_key or None, "audience": audience}
+
+    def _read_people(self) -> Mapping[str, Any]:
         if "use_segment" in self.data and self.cleaned_data["segment"]:
             segment_id = int(self.cleaned_data["segment"])
             segment = segments.get_segment(self.workspace_id, segment_id)
-            return {"list_key": list_key, "audience": segment.filter}
+            return dict(segment.filter)
         if self.is_json:
-            return {
-                "list_key": list_key,
-                "audience": readings.parse_json(self.cleaned_data["filter_json"]),
-            }
+            return readings.parse_json(self.cleaned_data["filter_json"])
         match = self.cleaned_data["match"] or "all"
         audience = conditions.build_filter(match, self.conditions)
         if conditions.read_filter(self.campaign.audience) == (match, self.conditions):
-            audience = dict(self.campaign.audience)  # written otherwise, and the same
-        return {"list_key": list_key, "audience": audience}
+            return dict(self.campaign.audience)  # written otherwise, and the same
+        return audience
 
     def _read_content(self) -> Mapping[str, Any]:
         given, kind = self.cleaned_data, self.cleaned_data["kind"]
@@ -282,8 +290,7 @@ class DraftForm(PageForm):
 
     def _read_inline(self, format_: Format) -> InlineSource:
         given = self.cleaned_data
-        with readings.beside("locale"):
-            locale = locales.canonical(given["locale"].strip() or "en")
+        locale = readings.parse_locale("locale", given["locale"])
         body = given["body"].replace("\r\n", "\n")
         text = given["text"].replace("\r\n", "\n")
         subject, preheader = given["subject"].strip(), given["preheader"]

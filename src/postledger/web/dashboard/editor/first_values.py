@@ -18,11 +18,13 @@ from postledger.mailing.content_source import (
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.editor import conditions
 
+NOT_CHOSEN = "-"  # in place of the key of a list, which begins with no hyphen
+
 
 def list_first_values(campaign: CampaignFacts) -> dict[str, Any]:
     return {
         "name": campaign.name,
-        "list_key": campaign.list_key or "",
+        "list_key": NOT_CHOSEN if campaign.lacks_list else campaign.list_key or "",
         "match": (conditions.read_filter(campaign.audience) or ("all",))[0],
         "filter_json": json.dumps(campaign.audience, ensure_ascii=False, indent=2),
         "sender": campaign.sender,

@@ -115,6 +115,7 @@ def _check_draft(
     if reports is None:
         reports = link_reports.recall_reports(workspace_id, content.links)
     checks = [
+        *_check_list(campaign),
         *_check_parts(workspace_id, campaign, now=now),
         *_check_people(counts, may_grow=_may_grow(workspace_id)),
         *content.lines,
@@ -125,6 +126,7 @@ def _check_draft(
         *_check_footer(visitor),
         *_check_time(campaign, now=now),
         *_check_hold(sender),
+        *_check_hours(campaign),
         *_check_quota(sender, counts),
         *_check_dns(sender, now=now),
     ]
@@ -188,6 +190,12 @@ def _check_parts(workspace_id: int, campaign: CampaignFacts, *, now: datetime) -
             continue
         title, url = titles[part]
         yield Check(PROBLEM, title, translate(refusal), url)
+
+
+def _check_list(campaign: CampaignFacts) -> Iterator[Check]:
+    if campaign.lacks_list:
+        text = _("Choose whom it is for: one of your lists, or all contacts.")
+        yield Check(PROBLEM, _("No list is chosen"), text, "#audience")
 
 
 def _find_archived_list(workspace_id: int, campaign: CampaignFacts) -> List | None:
@@ -259,6 +267,15 @@ def _check_hold(sender: Sender) -> Iterator[Check]:
         text = translate(why.explain_hold(holds[0]).sentence)
         url = reverse("sender", args=[sender.workspace_id, sender.pk])
         yield Check(WARNING, title, text, url)
+
+
+def _check_hours(campaign: CampaignFacts) -> Iterator[Check]:
+    for opens, closes in campaign.delivery_window.spans if campaign.delivery_window else ():
+        if closes <= opens:
+            title = _("The working hours are from %(opens)s until %(closes)s of the next day")
+            text = _("Change From or To if they are to end on the same day.")
+            values = {"opens": f"{opens:%H:%M}", "closes": f"{closes:%H:%M}"}
+            yield Check(WARNING, title % values, text, "#sender")
 
 
 def _check_quota(sender: Sender, counts: RecipientCounts) -> Iterator[Check]:

@@ -14,8 +14,10 @@ from postledger.contacts import queries as contacts
 from postledger.contacts.audience import FilterTooCostlyError
 from postledger.contacts.filters.expressions import Named
 from postledger.contacts.models import Contact
-from postledger.content import notion_pages
+from postledger.content import locales, notion_pages
+from postledger.content.locales import InvalidLocaleError
 from postledger.content.rendering.liquid import liquid_text
+from postledger.imports.locales import read_locale
 from postledger.lib import moments, values
 from postledger.lib.errors import RefusedError
 from postledger.lib.moments import FarMomentError
@@ -107,6 +109,15 @@ def _find_similar(
     """Raises FilterTooCostlyError: that nobody was found in time does not mean that nobody is."""
     named = Named(typed[:_LONGEST_TYPED])
     return audience.sample(workspace_id, named, size=most, patience=patience)
+
+
+def parse_locale(field: str, text: str) -> str:
+    """The locale that a code or the name of a language means; English if it is left empty."""
+    try:
+        return locales.canonical(read_locale(text.strip() or "en"))
+    except InvalidLocaleError:
+        told = _("This is not known as a language. Write its code, such as de or pt-BR.")
+        raise WrongFieldError(field, told) from None
 
 
 def parse_time(field: str, text: str) -> datetime:

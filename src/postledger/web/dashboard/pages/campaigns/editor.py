@@ -78,7 +78,8 @@ def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
 def _create(request: HttpRequest, visitor: Visitor, name: str) -> int:
     workspace_id = visitor.workspace.pk
     words_ = InlineSource("", "", Format.MARKDOWN, locale=languages.choose(request))
-    draft = Draft("", name, words_, list_key=choices.find_only_list(workspace_id))
+    list_key, lacks_list = choices.propose_list(workspace_id)
+    draft = Draft("", name, words_, list_key=list_key, lacks_list=lacks_list)
     now = datetime.now(UTC)
     return drafts.create_with_free_tag(workspace_id, draft, actor=visitor.actor, now=now)
 
@@ -237,7 +238,7 @@ def list_steps(campaign: CampaignFacts, *, is_ready: bool = False) -> list[Mappi
         content.subject.strip() and content.body.strip()
     )
     done = {
-        "audience": (_("Audience"), True),
+        "audience": (_("Audience"), not campaign.lacks_list),
         "content": (_("Content"), has_content),
         "sender": (_("Sender and time"), True),
         "preflight": (_("Preflight"), has_content and is_ready),

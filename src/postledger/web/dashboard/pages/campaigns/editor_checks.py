@@ -17,7 +17,7 @@ from postledger.accounts import queries as accounts
 from postledger.campaigns import listing
 from postledger.campaigns.drafts import drafts, recipients
 from postledger.campaigns.drafts.drafts import CampaignFacts
-from postledger.campaigns.launches import launching
+from postledger.campaigns.launches import launching, test_sends
 from postledger.campaigns.launches.test_sends import NoTestAddressError
 from postledger.campaigns.runs import report
 from postledger.campaigns.states import RunState
@@ -31,7 +31,6 @@ from postledger.web.dashboard import refusals
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.editor import (
-    confirming,
     content_checks,
     outlook_card,
     people,
@@ -101,7 +100,6 @@ def show_checks(
         "steps": list_steps(campaign, is_ready=not checked.problems),
         **_list_tests(visitor, campaign),
         "test_to": accounts.test_emails(visitor.workspace.pk) or visitor.user.email,
-        "asks_number": confirming.asks_number(checked.counts),
         "is_part": is_part,
         **typed,
     }
@@ -240,6 +238,7 @@ def _send_test(request: HttpRequest, visitor: Visitor, campaign: CampaignFacts) 
     is_part = "HX-Request" in request.headers
     to, reader = read_text(request.POST, "to"), read_text(request.POST, "as").strip()
     try:
+        test_sends.refuse_wrong_addresses(to)
         launching.send_test(
             visitor.workspace.pk,
             campaign.id,

@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods
 
 from postledger.accounts import working_hours
 from postledger.campaigns import listing
@@ -38,13 +38,15 @@ from postledger.web.dashboard.senders import hours_words
 _FIELDS = ("seen", "shown", "typed", "sure")
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def launch(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
-    """Nobody mails by a slip: a launch is asked about first, and a large one by its number.
+    """Nobody mails by a slip: GET asks first, and POST answers, a large launch by its number.
 
     Refused while the preflight has a problem, with the same words.
     """
     campaign = drafts.find_campaign(visitor.workspace.pk, campaign_id)
+    if request.method != "POST" and _was_launched(visitor, campaign):
+        return redirect("campaign", visitor.workspace.pk, campaign.id)  # somebody goes back
     try:
         checked = preflight.run_preflight(visitor, campaign, now=datetime.now(UTC))
     except TurnTakenError:
@@ -76,6 +78,10 @@ def _launch_checked(request: HttpRequest, visitor: Visitor, checked: Preflight) 
     return redirect("run", visitor.workspace.pk, run_id)
 
 
+def _was_launched(visitor: Visitor, campaign: CampaignFacts) -> bool:
+    return listing.find_last_run(visitor.workspace.pk, campaign.id) is not None
+
+
 def _tell_launch(visitor: Visitor, run_id: UUID, now: datetime) -> str:
     run = progress.find_progress(visitor.workspace.pk, run_id, now=now)
     if rows.find_start(run, now) is not None:
@@ -85,10 +91,11 @@ def _tell_launch(visitor: Visitor, run_id: UUID, now: datetime) -> str:
 
 def _ask_to_repeat(request: HttpRequest, visitor: Visitor, campaign: CampaignFacts) -> HttpResponse:
     """Another draft is being checked: nothing was launched, and the same form can be sent again."""
+    given = request.POST or request.GET
     values = {
         "title": _("%(name)s is not launched yet") % {"name": campaign.name},
         "campaign": campaign,
-        "fields": {name: read_text(request.POST, name) for name in _FIELDS if name in request.POST},
+        "fields": {name: read_text(given, name) for name in _FIELDS if name in given},
     }
     return render_page(
         request,
@@ -108,12 +115,12 @@ def _ask(
 ) -> HttpResponse:
     """The question, with what is wrong with an answer to it."""
     campaign, number = checked.campaign, checked.counts.number
-    if listing.find_last_run(visitor.workspace.pk, campaign.id) is not None:
+    if _was_launched(visitor, campaign):
         messages.error(request, _("It was launched meanwhile, so nothing was changed."))
         return redirect("campaign", visitor.workspace.pk, campaign.id)
     asks_number = confirming.asks_number(checked.counts)
     trouble = ""
-    if answer.is_given(checked.counts):
+    if answer.is_sure:
         text = (
             _("That is another number. Type %(number)s to launch.")
             if asks_number
@@ -123,9 +130,10 @@ def _ask(
     values = {
         "title": _("Launch %(name)s?") % {"name": campaign.name},
         "campaign": campaign,
-        "seen": read_text(request.POST, "seen"),
+        "seen": read_text(request.POST or request.GET, "seen") or campaign.updated_at.isoformat(),
         "number": number,
         "is_exact": checked.counts.is_exact,
+        "checks": checked.checks,
         "asks_number": asks_number,
         "typed": answer.typed,
         "trouble": trouble,

@@ -62,6 +62,19 @@ document.addEventListener("change", (event) => {
   input.after(error);
 });
 
+// A form that is half written, or was sent and not stored, is not left by a slip.
+let isHalfWritten = document.querySelector("[data-asks-before-leaving=unsaved]") !== null;
+document.addEventListener("input", (event) => {
+  if (event.target.form?.matches("[data-asks-before-leaving]")) isHalfWritten = true;
+});
+addEventListener("submit", (event) => {
+  const isShownBeside = event.submitter?.formTarget; // a preview, in a frame of this page
+  if (event.target.matches("[data-asks-before-leaving]") && !isShownBeside) isHalfWritten = false;
+});
+addEventListener("beforeunload", (event) => {
+  if (isHalfWritten) event.preventDefault();
+});
+
 // A part that cannot be refreshed says so, in place of old figures that look new.
 document.addEventListener("htmx:afterRequest", (event) => {
   document.body.toggleAttribute("data-stale", !event.detail.successful);
