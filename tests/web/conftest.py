@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from django.conf import LazySettings
+from django.test import override_settings
 
 from postledger.content import isolation
 from postledger.web.shared import throttle
@@ -23,9 +23,10 @@ def renderers() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def unreachable_notion(settings: LazySettings) -> None:
+def unreachable_notion() -> Iterator[None]:
     """Until a test has a Notion of its own."""
-    settings.NOTION_URL = "http://127.0.0.1:9"
+    with override_settings(NOTION_URL="http://127.0.0.1:9"):
+        yield
 
 
 @pytest.fixture

@@ -229,7 +229,8 @@ def ask(operation: Operation, who: Caller, names: Mapping[str, object]) -> Reply
     archived = "old-" if operation.id in {"restoreList", "restoreTemplate"} else ""
     named = {**names, "key": f"{archived}{key}", "template_id": f"{archived}plan"}
     if operation.id == "resolveDoubts":
-        operation = replace(operation, body={**operation.body, "stream_id": names["stream_id"]})
+        body = {"decision": "count_as_sent", "stream_id": names["stream_id"]}
+        operation = replace(operation, body=body)
     if operation.id == "postMailJob":
         operation = replace(operation, body=names["mail_job"])
     if operation.id == "subscribeContact":

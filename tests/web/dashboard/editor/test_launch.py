@@ -215,7 +215,7 @@ def test_a_launch_during_another_check_is_not_lost_and_can_be_repeated(
 ) -> None:
     press.people(anna.workspace_id, 200)
     seen = Campaign.objects.get(pk=draft).updated_at.isoformat()
-    answer = {"seen": seen, "shown": "200", "typed": "200"}
+    answer = {"seen": seen, "shown": "200", "typed": "200", "sure": "1"}
 
     with preflight.TURNS.take(anna.workspace_id):
         busy = anna.post(f"campaigns/{draft}/edit/launch/", **answer)
