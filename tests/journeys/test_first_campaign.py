@@ -85,6 +85,7 @@ def write_campaign(page: Page) -> None:
 def launch(page: Page) -> None:
     page.get_by_role("button", name=f"Launch to {PEOPLE:,} people").click()
     page.get_by_label("Type the number of recipients to launch").fill(f"{PEOPLE:,}")
+    first_day.show(page, "launch-question")
     page.get_by_role("button", name=f"Launch to {PEOPLE:,} people").click()
     page.wait_for_url("**/campaigns/runs/**")
 

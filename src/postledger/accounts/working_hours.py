@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import time
 from typing import Any
-from zoneinfo import available_timezones
 
+from postledger.lib import zones
 from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import say
 
@@ -81,7 +81,7 @@ def parse_days(text: str) -> tuple[int, ...]:
 
 
 def check_zone(zone: str) -> None:
-    if zone not in available_timezones():
+    if zone not in zones.list_zones():
         raise InvalidTimeZoneError(
             say(
                 "'%(zone)s' is not a time zone: use an IANA name such as Europe/Lisbon.",

@@ -4,8 +4,8 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from zoneinfo import available_timezones
 
+from postledger.lib import zones
 from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import say
 from postledger.lib.values import LOCALE_PATTERN, OCD_ID_PATTERN, is_storable
@@ -75,7 +75,7 @@ def check_details(details: Details | Changes) -> None:
             )
     if details.locale:
         check_locale(details.locale)
-    if details.time_zone and details.time_zone not in available_timezones():
+    if details.time_zone and details.time_zone not in zones.list_zones():
         raise InvalidContactError(
             say(
                 "'%(time_zone)s' is not a time zone: use one like Europe/Lisbon.",

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, override
-from zoneinfo import available_timezones
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -18,6 +17,7 @@ from postledger.contacts import details, lists, queries
 from postledger.contacts.details import Details, InvalidContactError, Value
 from postledger.contacts.models import Contact
 from postledger.contacts.states import ListKind, SubscriptionState
+from postledger.lib import zones
 from postledger.web.dashboard import time_zones
 from postledger.web.dashboard.audience import attribute_rows, words
 from postledger.web.dashboard.audience.attribute_rows import WrongRowError
@@ -177,7 +177,7 @@ def _list_zones(workspace: Workspace, contact: Contact | None) -> list[time_zone
     """What a contact may have, and what it has, although nobody knows that zone any more."""
     own = _("As the workspace: %(zone)s") % {"zone": workspace.time_zone}
     kept = (contact.time_zone if contact else None) or ""
-    if kept in {"", *available_timezones()}:
+    if kept in {"", *zones.list_zones()}:
         return [("", own), *time_zones.list_choices(kept)]
     unknown = (kept, _("%(zone)s (not known any more)") % {"zone": kept})
     return [("", own), unknown, *time_zones.list_choices()]
