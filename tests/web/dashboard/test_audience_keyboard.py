@@ -1,9 +1,10 @@
 """The audience by keyboard alone: imports, lists, suppressions, segments and contacts."""
 
+import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from postledger.accounts.models import Workspace
 from postledger.contacts.details import Details
@@ -37,11 +38,12 @@ def manage_list(page: Page) -> None:
 
 def import_file(page: Page, file: Path) -> None:
     """From the file to the problems of its rows."""
+    # Before the page, so that no key is pressed before the browser knows who answers.
+    page.on("filechooser", lambda chooser: chooser.set_files(file))
     follow(page, ".nav a[href$='/imports/']", "**/imports/")
     press_until(page, "Tab", "main input[type=file]")
-    with page.expect_file_chooser() as chooser:
-        page.keyboard.press("Space")
-    chooser.value.set_files(file)
+    page.keyboard.press("Space")
+    expect(page.locator("main input[type=file]")).to_have_value(re.compile(file.name))
     follow(page, "main .btn-primary", "**/imports/*/")
     choose(page, "main select[name=target-2]", "Attribute")
     write(page, "main input[name=key-2]", "town")
