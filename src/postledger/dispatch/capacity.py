@@ -101,7 +101,7 @@ class BodyMemory:
     With the default limit, a worker whose mails have attachments of 7 MB stays under 400 MB.
     """
 
-    limit: int = 48 * _MIB
+    limit: int = 40 * _MIB
     small_round: int = _MIB  # a round of so little goes beside any other, and is not counted
     _taken: int = 0
 
