@@ -16,9 +16,9 @@ def list_carriers(user: User | None) -> list[int]:
     first = accounts.first_workspace_id()
     carriers = [] if first is None else [first]
     members = Member.objects.filter(user_id=user.pk if user else 0, removed_at=None)
-    own = set(members.values_list("workspace_id", flat=True))
-    if len(own) == 1:
-        carriers += own - {first}
+    workspaces = set(members.values_list("workspace_id", flat=True))
+    if len(workspaces) == 1:
+        carriers += workspaces - {first}
     if len(carriers) > 1:
         carriers.sort(key=lambda workspace_id: not _reaches_people(workspace_id))
     return carriers

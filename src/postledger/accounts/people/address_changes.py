@@ -76,8 +76,8 @@ def change_address(user: User, *, address: str, now: datetime, actor: str) -> Ad
 def _change(user: User, address: str, *, now: datetime, actor: str) -> AddressChange:
     """Memberships that ended keep the address that their workspaces knew."""
     if address == user.email:
-        own = say("%(email)s is the address of this person already.", email=address)
-        raise AddressTakenError(own)
+        same = say("%(email)s is the address of this person already.", email=address)
+        raise AddressTakenError(same)
     User.objects.filter(pk=user.pk).update(email=address, email_changed_at=now)
     members = Member.objects.select_for_update(no_key=True).filter(user=user, removed_at=None)
     for member in members.order_by("pk"):

@@ -41,8 +41,8 @@ class PageField(BoundField):
     def build_widget_attrs(
         self, attrs: dict[str, Any], widget: forms.Widget | None = None
     ) -> dict[str, Any]:
-        own = {"autofocus": True} if self.has_focus else {}
-        return {**super().build_widget_attrs(attrs, widget), **own}
+        focus = {"autofocus": True} if self.has_focus else {}
+        return {**super().build_widget_attrs(attrs, widget), **focus}
 
     @cached_property
     @override

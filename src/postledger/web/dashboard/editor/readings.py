@@ -116,8 +116,8 @@ def parse_locale(field: str, text: str) -> str:
     try:
         return locales.canonical(read_locale(text.strip() or "en"))
     except InvalidLocaleError:
-        told = _("This is not known as a language. Write its code, such as de or pt-BR.")
-        raise WrongFieldError(field, told) from None
+        refusal = _("This is not known as a language. Write its code, such as de or pt-BR.")
+        raise WrongFieldError(field, refusal) from None
 
 
 def parse_time(field: str, text: str) -> datetime:

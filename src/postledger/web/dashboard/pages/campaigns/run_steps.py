@@ -139,8 +139,8 @@ def _ask(
     run = progress.find_progress(visitor.workspace.pk, run_id, now=now)
     retry = retry_outlook.NOTHING_FAILED
     if step is Step.RETRY:
-        found = run_lookup.find_run(visitor.workspace.pk, run_id)
-        retry = retry_outlook.read_outlook(found, code=code)
+        failed_run = run_lookup.find_run(visitor.workspace.pk, run_id)
+        retry = retry_outlook.read_outlook(failed_run, code=code)
     reason = steps.find_reason(visitor, run, retry, step)
     if reason:
         messages.warning(request, str(reason))
