@@ -71,14 +71,21 @@ def enqueue(stream_id: int, numbers: Sequence[int]) -> list[int]:
     return ledger.enqueue(stream_id, lines, due_at=datetime.now(UTC))
 
 
-def plan(stream_id: int, numbers: Sequence[int], *, due_at: datetime | None = None) -> None:
+def plan(
+    stream_id: int,
+    numbers: Sequence[int],
+    *,
+    due_at: datetime | None = None,
+    reason: Reason = Reason.READY,
+) -> None:
     """Plans such lines as a run does, from a query inside the database."""
     source = pg.SQL(
         "SELECT 'r' || n || '@example.com' AS address, 'r' || n AS dedupe_key,"
         " NULL::bigint AS contact_id, NULL::text AS variables, 0 AS letter,"
         " NULL::text AS kept_back FROM unnest(%(numbers)s::bigint[]) AS n"
     )
-    ledger.plan(stream_id, source=source, params={"numbers": list(numbers)}, due_at=due_at)
+    params = {"numbers": list(numbers)}
+    ledger.plan(stream_id, source=source, params=params, due_at=due_at, reason=reason)
 
 
 def claim(stream_id: int, *, limit: int = 1, holder: str = "worker") -> Claim:

@@ -4,6 +4,10 @@ Without arguments it reads the sentences that Python and templates mark for tran
 `.po` files up to date and compiles the `.mo` files; translations stay, a new sentence has none yet,
 and one that nobody uses is removed.
 
+A language of readers alone has exactly the messages that a file of `web/public/` says: its pages,
+their templates and the confirmation mail. They show no sentence of a lower package. Such a message
+may stand on a page of members too, but no page of members is made in such a language.
+
     --check              change nothing, and fail unless everything is translated and up to date
     --missing LANGUAGE   print what has no translation, to be filled in
     --fill LANGUAGE FILE take over what was filled in
@@ -25,12 +29,18 @@ from babel.messages.pofile import read_po, write_po
 from django.utils.translation.template import templatize
 
 # English is what the code says.
-LANGUAGES = ("ru", "pt")
+MEMBER_LANGUAGES = ("ru", "pt")
+READER_LANGUAGES = (*MEMBER_LANGUAGES, "de")
 
 _ROOT = Path(__file__).parents[1]
 _PACKAGE = _ROOT / "src" / "postledger"
 _HEADER = "# {name}. Its words for our terms are in docs/glossary.md; run `just translations`."
-_NAMES = {"ru": "Russian", "pt": "Portuguese, as neutral as it can be"}
+_FOR_READERS = "src/postledger/web/public/"
+_NAMES = {
+    "ru": "Russian",
+    "pt": "Portuguese, as neutral as it can be",
+    "de": "German, with Sie; only what readers see",
+}
 _WIDTH = 100
 _COMMENT_TAGS = ("Translators:",)
 _PLURAL, _IN_CONTEXT, _PLURAL_IN_CONTEXT = (1, 2), ((1, "c"), 2), ((1, "c"), 2, 3)
@@ -87,7 +97,9 @@ def _add_marked(messages: Catalog, path: Path, python: str) -> None:
 
 
 def read_catalogue(language: str) -> Catalog:
-    return parse_catalogue(language, _path(language, "po").read_bytes())
+    """Empty of a language that was just added."""
+    path = _path(language, "po")
+    return parse_catalogue(language, path.read_bytes() if path.is_file() else b"")
 
 
 def parse_catalogue(language: str, po: bytes) -> Catalog:
@@ -95,10 +107,12 @@ def parse_catalogue(language: str, po: bytes) -> Catalog:
 
 
 def merge(language: str, messages: Catalog, *translated: Catalog) -> Catalog:
-    """The messages with their translations; of several, the last that is not empty."""
+    """The messages of a language with their translations; of several, the last not empty one."""
     header = _HEADER.format(name=_NAMES[language])
     merged = _StableCatalogue(locale=language, header_comment=header, fuzzy=False)
     for message in _messages_of(messages):
+        if language not in MEMBER_LANGUAGES and not is_for_readers(message):
+            continue
         known = [
             old
             for catalogue in translated
@@ -117,6 +131,10 @@ def merge(language: str, messages: Catalog, *translated: Catalog) -> Catalog:
             context=message.context,
         )
     return merged
+
+
+def is_for_readers(message: Message) -> bool:
+    return any(path.startswith(_FOR_READERS) for path, _line in message.locations)
 
 
 def list_missing(catalogue: Catalog) -> list[Message]:
@@ -255,6 +273,7 @@ def format_missing(language: str, messages: Catalog) -> str:
 
 def update(language: str, messages: Catalog, *filled: Catalog) -> None:
     catalogue = merge(language, messages, read_catalogue(language), *filled)
+    _path(language, "po").parent.mkdir(parents=True, exist_ok=True)
     _path(language, "po").write_bytes(format_po(catalogue))
     _path(language, "mo").write_bytes(compile_mo(catalogue))
 
@@ -266,21 +285,23 @@ def _path(language: str, suffix: str) -> Path:
 def main(arguments: Sequence[str]) -> int:
     parser = ArgumentParser(prog="just translations", description=__doc__)
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--missing", choices=LANGUAGES)
+    parser.add_argument("--missing", choices=READER_LANGUAGES)
     parser.add_argument("--fill", nargs=2, metavar=("LANGUAGE", "FILE"), default=("", ""))
     options = parser.parse_args(arguments)
     filled_in, file = options.fill
-    if filled_in and filled_in not in LANGUAGES:
-        parser.error(f"there is no language {filled_in}; choose from {', '.join(LANGUAGES)}")
+    if filled_in and filled_in not in READER_LANGUAGES:
+        parser.error(f"there is no language {filled_in}; choose from {', '.join(READER_LANGUAGES)}")
     messages = extract_messages()
     if options.missing:
         sys.stdout.write(format_missing(options.missing, messages))
         return 0
     if not options.check:
-        for language in LANGUAGES:
+        for language in READER_LANGUAGES:
             po = [Path(file).read_bytes()] if language == filled_in else []
             update(language, messages, *(parse_catalogue(language, each) for each in po))
-    return _report([examine(language, messages) for language in LANGUAGES], is_check=options.check)
+    return _report(
+        [examine(language, messages) for language in READER_LANGUAGES], is_check=options.check
+    )
 
 
 def _report(examinations: Sequence[Examination], *, is_check: bool) -> int:

@@ -21,13 +21,42 @@ def messages() -> Catalog:
     return translations.extract_messages()
 
 
-@pytest.fixture(scope="module", params=translations.LANGUAGES)
+@pytest.fixture(scope="module", params=translations.READER_LANGUAGES)
 def examined(request: pytest.FixtureRequest, messages: Catalog) -> Examination:
     return translations.examine(request.param, messages)
 
 
-def test_the_translated_languages_are_those_on_offer() -> None:
-    assert {"en", *translations.LANGUAGES} == {code for code, _ in settings.LANGUAGES}
+@pytest.mark.parametrize(
+    ("translated", "offered"),
+    [
+        (translations.MEMBER_LANGUAGES, settings.LANGUAGES),
+        (translations.READER_LANGUAGES, settings.READER_LANGUAGES),
+    ],
+)
+def test_the_translated_languages_are_those_on_offer(
+    translated: tuple[str, ...], offered: list[tuple[str, str]]
+) -> None:
+    assert {"en", *translated} == {code for code, _ in offered}
+
+
+def test_a_language_of_readers_has_to_have_what_readers_see_and_has_nothing_else() -> None:
+    code, page = Catalog(), "src/postledger/web/dashboard/pages/overview.py"
+    code.add("For members", locations=[(page, 1)])
+    code.add("For both", locations=[(page, 2), ("src/postledger/web/public/pages.py", 3)])
+
+    missing = {
+        language: {message.id for message in translations.list_missing(merged)}
+        for language in ("de", "pt")
+        for merged in [translations.merge(language, code, Catalog())]
+    }
+
+    assert missing == {"de": {"For both"}, "pt": {"For members", "For both"}}
+
+
+def test_pages_of_readers_say_no_sentence_of_a_lower_package() -> None:
+    """A language of readers would lack it."""
+    modules = (WEB / "public").rglob("*.py")
+    assert [path.name for path in modules if "sentences" in path.read_text("utf-8")] == []
 
 
 def test_every_sentence_is_translated(examined: Examination) -> None:

@@ -101,6 +101,21 @@ def test_a_mail_without_a_list_does_not_go_to_whom_a_form_made_and_who_never_con
     assert run.excluded == {"unconfirmed": 2}
 
 
+def test_who_left_every_list_gets_no_mail_to_all_contacts(acme: int) -> None:
+    for key in ("news", "offers"):
+        people.news(acme, key)
+    for name in ("left", "other"):
+        people.member(acme, f"{name}@example.com")
+        people.leave(acme, f"{name}@example.com", "news")
+    people.subscribe(acme, Contact.objects.get(address="other@example.com").pk, "offers")
+    people.contact(acme, "imported@example.com")
+
+    run = press.launched(acme, press.campaign(acme))
+
+    assert press.addresses(run) == ["imported@example.com", "other@example.com"]
+    assert run.excluded == {"left_every_list": 1}
+
+
 def test_whoever_asks_for_a_list_in_anothers_name_stops_no_mail_without_a_list(acme: int) -> None:
     people.news(acme)
     people.ask(acme, people.contact(acme, "known@example.com"))
@@ -126,10 +141,12 @@ def test_a_snooze_that_ends_before_a_mail_is_due_does_not_keep_it_back(acme: int
 
     later = press.launched(acme, press.campaign(acme, list_key="news", timing=SendTime(at=due)))
     now = press.launched(acme, press.campaign(acme, tag="news-2", list_key="news"))
+    to_all = press.launched(acme, press.campaign(acme, tag="all", timing=SendTime(at=due)))
 
-    assert press.addresses(later) == ["awake@example.com"]
+    assert press.addresses(later) == press.addresses(to_all) == ["awake@example.com"]
     assert later.excluded == {"snoozed": 1}
     assert now.excluded == {"snoozed": 2}
+    assert to_all.excluded == {"on_break": 1}
 
 
 def test_a_letter_gets_the_name_and_the_attributes_it_uses_and_no_others(acme: int) -> None:

@@ -10,9 +10,14 @@ from typing import Any, override
 import pytest
 from django.conf import LazySettings
 
+from postledger.accounts import provider_accounts
+from postledger.accounts.models import Sender
 from postledger.cli.doctor import web
 from postledger.lib.check_results import Level
+from tests import cast
 from tests.cli import installations
+
+SETTINGS: dict[str, dict[str, str]] = {"smtp": {"host": "127.0.0.1"}, "sandbox": {}}
 
 
 @contextmanager
@@ -73,6 +78,34 @@ def test_nobody_at_the_public_url_is_reported(settings: LazySettings) -> None:
 
     assert result.level is Level.WARNING
     assert "correct PUBLIC_URL" in result.remedy
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("url", "kind", "level"),
+    [
+        ("http://localhost:8000", "smtp", Level.WARNING),
+        ("http://127.0.0.9/x", "smtp", Level.WARNING),
+        ("http://[::1]:8000", "smtp", Level.WARNING),
+        ("http://localhost:8000", "sandbox", Level.OK),
+        ("https://mail.acme.example", "smtp", Level.OK),
+        ("https://localhost.acme.example", "smtp", Level.OK),
+        ("", "smtp", Level.OK),
+    ],
+)
+def test_a_public_url_of_this_machine_is_reported_where_mail_reaches_people(
+    url: str, kind: str, level: Level, settings: LazySettings
+) -> None:
+    sender = cast.sender()
+    account_id = provider_accounts.create_account(
+        sender.workspace_id, name="own", kind=kind, settings=SETTINGS[kind], actor="alice"
+    )
+    Sender.objects.filter(pk=sender.pk).update(account=account_id)
+    settings.PUBLIC_URL = url
+
+    [result] = web.check_public_url()
+
+    assert result.level is level
 
 
 def test_metrics_that_nobody_can_read_are_told(settings: LazySettings) -> None:

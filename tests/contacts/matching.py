@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from operator import ge, gt, le, lt
 from typing import Any
@@ -15,6 +15,7 @@ from postledger.contacts.filters.expressions import (
     Column,
     Comparison,
     Filter,
+    InAllContacts,
     Named,
     Not,
     OnList,
@@ -31,6 +32,7 @@ class Traits:
     state: ContactState
     created_at: datetime
     updated_at: datetime
+    domain: str = "example.com"
     state_changed_at: datetime | None = None
     locale: str | None = None
     ocd_ids: Sequence[str] = ()
@@ -48,7 +50,7 @@ def matches(audience: Filter, traits: Traits) -> bool:
             return not matches(part, traits)
         case OnList(key, states):
             return traits.lists.get(key) in states
-        case Named() | Stands():
+        case Named() | Stands() | InAllContacts():
             raise NotImplementedError  # filters in JSON have none
         case Comparison(name, op, value):
             return _holds(op, _value(name, traits), value)
@@ -58,6 +60,8 @@ def _value(name: Column | AttributeField, traits: Traits) -> object:
     match name:
         case AttributeField(key):
             return traits.attributes.get(key)
+        case Column.DOMAIN:
+            return traits.domain.lower()
         case Column.OCD_IDS:
             # Nobody lives nowhere: without a place, there is no value.
             return list(traits.ocd_ids) or None
@@ -67,6 +71,7 @@ def _value(name: Column | AttributeField, traits: Traits) -> object:
 
 # A text that is written as JSON writes numbers, without an exponent.
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+_DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})([T ][0-9]{2}:[0-9]{2}.*)?", re.DOTALL)
 _ORDERS: Mapping[Op, Callable[[Any, Any], bool]] = {
     Op.OVER: gt,
     Op.AT_LEAST: ge,
@@ -96,9 +101,20 @@ def _holds(op: Op, actual: object, wanted: object) -> bool:
 
 
 def _is_ordered(op: Op, actual: object, wanted: object) -> bool:
+    if isinstance(wanted, date) and not isinstance(wanted, datetime):
+        day = _read_day(actual)
+        return day is not None and _ORDERS[op](day, wanted)
     if isinstance(actual, str) and _NUMBER.fullmatch(actual):
         return _ORDERS[op](Decimal(actual), Decimal(str(wanted)))
     return _is_comparable(actual) and _ORDERS[op](actual, wanted)
+
+
+def _read_day(actual: object) -> date | None:
+    written = _DAY.fullmatch(actual) if isinstance(actual, str) else None
+    try:
+        return date.fromisoformat(written[1]) if written else None
+    except ValueError:
+        return None
 
 
 def _is_same(actual: object, wanted: object) -> bool:

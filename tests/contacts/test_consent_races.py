@@ -101,6 +101,29 @@ def test_who_leaves_a_list_while_being_subscribed_is_not_on_it(acme: int) -> Non
     assert people.subscription(contact_id) is SubscriptionState.UNSUBSCRIBED
 
 
+def test_who_is_subscribed_while_moving_to_an_address_that_left_the_list_is_not_on_it(
+    acme: int,
+) -> None:
+    people.news(acme)
+    contact_id = people.contact(acme)
+    people.leave(acme, "left@example.com", key="news")
+    move = partial(
+        contacts.update_contact,
+        acme,
+        contact_id=contact_id,
+        changes=Changes(address="left@example.com"),
+        actor="alice",
+        now=NOW,
+    )
+
+    with collide.uncommitted(partial(people.subscribe, acme, contact_id)):
+        moving = collide.start(move)
+        moving.must_wait()
+    moving.answer()
+
+    assert people.subscription(contact_id) is SubscriptionState.UNSUBSCRIBED
+
+
 def test_who_is_subscribed_while_leaving_a_list_is_not_on_it(acme: int) -> None:
     people.news(acme)
     contact_id = people.contact(acme)

@@ -1,5 +1,6 @@
 """A contact is known once, changed in part, and deleted; a suppressed address stays so."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -278,6 +279,86 @@ def test_who_left_has_left_with_every_address(acme: int) -> None:
 
     assert people.state(contact_id) is ContactState.UNSUBSCRIBED
     assert people.find_suppression(acme).has_left
+
+
+def test_a_bounce_ends_with_the_address_and_comes_back_with_it(acme: int) -> None:
+    contact_id = make(acme)
+    people.bounce(acme)
+
+    change(acme, contact_id, Changes(address="R1@example.com"))
+    assert people.state(contact_id) is ContactState.BOUNCED
+    change(acme, contact_id, Changes(address="new@example.com"))
+    assert people.state(contact_id) is ContactState.ACTIVE
+    assert people.read_history(acme)[-1] == ("restored", None, "bounced", "active")
+    assert people.find_suppression(acme).reason is SuppressionReason.BOUNCED
+
+    change(acme, contact_id, Changes(address=people.R1))
+    assert people.state(contact_id) is ContactState.BOUNCED
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (people.leave, people.bounce),
+        (people.bounce, people.leave),
+        (people.complain, people.bounce),
+        (people.bounce, people.complain),
+    ],
+)
+def test_a_corrected_address_brings_back_nobody_who_left_or_complained(
+    acme: int, words: tuple[Callable[[int], object], Callable[[int], object]]
+) -> None:
+    contact_id = make(acme)
+    for word in words:
+        word(acme)
+
+    change(acme, contact_id, Changes(address="new@example.com"))
+
+    assert people.state(contact_id) is ContactState.UNSUBSCRIBED
+
+
+def test_who_left_under_an_earlier_address_has_left_after_the_bounce_of_a_later_one(
+    acme: int,
+) -> None:
+    contact_id = make(acme)
+    people.leave(acme)
+    for address in ("second@example.com", "third@example.com"):
+        change(acme, contact_id, Changes(address=address))
+        people.bounce(acme, address)
+    assert people.state(contact_id) is ContactState.BOUNCED
+
+    change(acme, contact_id, Changes(address="fourth@example.com"))
+
+    assert people.state(contact_id) is ContactState.UNSUBSCRIBED
+
+
+@pytest.mark.parametrize("wish", [people.leave, people.complain])
+def test_a_second_correction_brings_back_nobody_who_left_or_complained(
+    acme: int, wish: Callable[[int], object]
+) -> None:
+    contact_id = make(acme)
+    people.bounce(acme)
+    wish(acme)
+    people.bounce(acme, "second@example.com")
+    change(acme, contact_id, Changes(address="second@example.com"))
+    assert people.state(contact_id) is ContactState.BOUNCED
+
+    change(acme, contact_id, Changes(address="third@example.com"))
+
+    assert people.state(contact_id) is ContactState.UNSUBSCRIBED
+
+
+def test_who_took_an_unsubscribe_back_after_a_bounce_gets_mail_at_a_corrected_address(
+    acme: int,
+) -> None:
+    contact_id = make(acme)
+    people.leave(acme)
+    people.bounce(acme)
+    people.undo(acme)
+
+    change(acme, contact_id, Changes(address="new@example.com"))
+
+    assert people.state(contact_id) is ContactState.ACTIVE
 
 
 def test_another_workspaces_contact_is_not_changed(acme: int, globex: int) -> None:

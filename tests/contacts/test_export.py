@@ -13,7 +13,7 @@ from postledger.contacts import csv_columns, export
 from postledger.contacts.actions import suppression
 from postledger.contacts.details import Details
 from postledger.contacts.lists import ListUnknownError
-from postledger.contacts.models import Contact
+from postledger.contacts.models import ConsentEvent, Contact
 from postledger.contacts.states import SuppressionReason
 from tests.contacts import people
 from tests.contacts.people import R1
@@ -32,6 +32,7 @@ KNOWN = Details(
         "first_name": "Z",
         "with;sign": "a\nb",
         "state": "Ohio",
+        "opt_in": "by phone",
         "postledger_state": "mine",
     },
     ocd_ids=("ocd-division/country:pt", "ocd-division/country:us"),
@@ -62,7 +63,7 @@ def test_an_export_has_at_most_a_thousand_attributes(acme: int) -> None:
     for number in range(10):
         attributes = {f"a{number}-{key}": "x" for key in range(100)}
         people.contact(acme, f"r{number}@example.com", Details(attributes=attributes))
-    assert len(cells(export_contacts(acme))) == 11 * (1_000 + len(export.COLUMNS) + 2)
+    assert len(cells(export_contacts(acme))) == 11 * (1_000 + len(export.COLUMNS) + 3)
 
     people.contact(acme, "r10@example.com", Details(attributes={"one": "more"}))
     with pytest.raises(export.ExportTooWideError, match="Export fewer contacts"):
@@ -154,7 +155,7 @@ def test_an_export_says_who_may_be_mailed_and_by_which_lists(acme: int) -> None:
 
     rows = csv.reader(io.StringIO(export_contacts(acme)))
 
-    assert [(row[0], *row[-2:]) for row in rows] == [
+    assert [(row[0], *row[-3:-1]) for row in rows] == [
         ("email", "postledger_state", "postledger_lists"),
         ("active@example.com", "active", "news other"),
         ("left@example.com", "unsubscribed", ""),
@@ -162,6 +163,23 @@ def test_an_export_says_who_may_be_mailed_and_by_which_lists(acme: int) -> None:
         ("bounced@example.com", "bounced", "news"),
         ("new@example.com", "unconfirmed", ""),
     ]
+
+
+def test_an_export_says_since_when_people_agree_to_each_list_and_how(acme: int) -> None:
+    people.news(acme)
+    people.news(acme, "other")
+    member = people.member(acme)
+    people.subscribe(acme, member, "other")
+    agreed = ConsentEvent.objects.filter(after="active").order_by("list__key", "-id")
+    [(news, how), (other, _)] = agreed.distinct("list__key").values_list("at", "source")
+
+    [_header, row] = csv.reader(io.StringIO(export_contacts(acme)))
+
+    consents = [
+        f"{key} since {at:%Y-%m-%dT%H:%M:%SZ} ({how})"
+        for key, at in (("news", news), ("other", other))
+    ]
+    assert row[-1] == "; ".join(consents)
 
 
 def test_an_export_of_a_list_has_those_who_get_its_mail(acme: int) -> None:
@@ -185,7 +203,7 @@ def test_another_workspace_is_not_exported(acme: int, globex: int) -> None:
     assert export_contacts(acme).splitlines() == [
         (
             '"email","name","from_name","locale","time_zone","ocd_ids","external_id",'
-            '"postledger_state","postledger_lists"'
+            '"postledger_state","postledger_lists","postledger_consents"'
         )
     ]
     with pytest.raises(ListUnknownError):

@@ -10,13 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from postledger.contacts import audience, sql
+from postledger.contacts.details import Details
 from postledger.contacts.filters import parsing
 from postledger.contacts.states import ContactState, SubscriptionState
 from tests.contacts import matching, people
 from tests.contacts.matching import Traits
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
-KEYS = ["plan", "Plan", "age", "tags", "Ünï", "a.b", "list", "is"]
+KEYS = ["plan", "Plan", "age", "renews", "tags", "Ünï", "a.b", "list", "is"]
 # Kinds that resemble one another: numbers as texts, truths as numbers, capitals, nothing at all.
 SCALARS = [
     "", " ", "pro", "PRO", "pro%", "p_o", "5", 5, 5.0, 5.5, -1, 0, -0.0, True, False, "true",
@@ -29,8 +30,20 @@ NUMBERS = [
     *STORED, "-1", "0.1", "1234.5", "99", "-0", "9" * 30 + ".5", "1e3", "1.234,56", "05", "+5",
     ".5", "5.", "5\n", "\u0665", "NaN", "Infinity", "9" * 500, "1_000", "0x10", "--5",
 ]  # fmt: skip
+# Of the day when somebody renews: days, perhaps with a time, and texts that are nearly one.
+DAYS = [
+    "2026-03-01", "2026-02-28", "2026-11-15", "2024-02-29", "2000-02-29", "0001-01-01",
+    "9999-12-31", "2026-03-01T23:59:59+14:00", "2026-03-01 09:00",
+]  # fmt: skip
+NO_DAYS = [
+    "2026-02-29", "1900-02-29", "2026-04-31", "2026-13-01", "2026-00-10", "0000-01-01",
+    "01.03.2026", "2026-3-1", "20260301", "2026-03-01\n", "2026-03-01x", "2026-03-01T",
+    " 2026-03-01", "2026-03", "\u0662\u0660\u0662\u0666-03-01",
+]  # fmt: skip
+SPECIAL = {"age": NUMBERS, "renews": [*STORED, *DAYS, *NO_DAYS, DAYS]}
 LOCALES = [None, "en", "EN", "pt", "pt-BR", ""]
 PLACES = ["ocd-division/country:us", "ocd-division/country:us/state:oh", "OCD-x", ""]
+DOMAINS = ["example.com", "Example.COM", "mail.example.com", "xn--mnchen-3ya.example"]
 LISTS = ["news", "offers"]
 MOMENTS = [NOW - timedelta(days=days) for days in (0, 1, 30, 400)]
 
@@ -39,12 +52,13 @@ def person(chance: Random) -> Traits:
     keys = chance.sample(KEYS, chance.randrange(4))
     return Traits(
         state=chance.choice(list(ContactState)),
+        domain=chance.choice(DOMAINS),
         created_at=chance.choice(MOMENTS),
         updated_at=chance.choice(MOMENTS),
         state_changed_at=chance.choice([None, *MOMENTS]),
         locale=chance.choice(LOCALES),
         ocd_ids=chance.sample(PLACES, chance.choice([0, 0, 1, 2])),
-        attributes={key: chance.choice(NUMBERS if key == "age" else STORED) for key in keys},
+        attributes={key: chance.choice(SPECIAL.get(key, STORED)) for key in keys},
         lists={key: chance.choice(list(SubscriptionState)) for key in chance.sample(LISTS, 1)}
         if chance.random() < 0.7
         else {},
@@ -84,7 +98,7 @@ def _store_contact(workspace_id: int, number: int, traits: Traits) -> int:
         _INSERT,
         {
             "workspace": workspace_id,
-            "address": f"r{number}@example.com",
+            "address": f"r{number}@{traits.domain}",
             "state": traits.state.value,
             "created": traits.created_at,
             "updated": traits.updated_at,
@@ -104,6 +118,7 @@ fields = st.sampled_from([f"attributes.{key}" for key in KEYS])
 scalars = st.sampled_from(SCALARS)
 texts = st.sampled_from([value for value in SCALARS if isinstance(value, str)])
 numbers = st.sampled_from([5, 5.0, 5.5, -1, 0, 2**53 - 1, -(2**53) + 1, 0.1])
+days = st.sampled_from(["2026-03-01", "2026-02-28", "2024-02-29", "0001-01-01", "9999-12-31"])
 moments = st.sampled_from([moment.isoformat() for moment in MOMENTS] + ["2026-11-14"])
 
 
@@ -118,6 +133,7 @@ def several[T](values: st.SearchStrategy[T]) -> st.SearchStrategy[list[T]]:
 
 
 columns = st.sampled_from(["created_at", "updated_at", "state_changed_at"])
+domains = st.sampled_from(["example.com", "@EXAMPLE.com", "münchen.example", "com"])
 locale = st.just("locale")
 places = st.just("ocd_ids")
 conditions = st.one_of(
@@ -129,8 +145,11 @@ conditions = st.one_of(
     condition(fields, "contains", texts),
     condition(fields, "exists", st.booleans()),
     *(condition(fields, op, numbers) for op in ("over", "at_least", "under", "at_most")),
+    *(condition(fields, op, days) for op in ("since", "before")),
     condition(st.just("state"), "is", st.sampled_from([*ContactState])),
     condition(st.just("state"), "in", several(st.sampled_from([*ContactState]))),
+    condition(st.just("domain"), "is", domains),
+    condition(st.just("domain"), "in", several(domains)),
     condition(locale, "is", st.sampled_from(["en", "EN", "pt", "", "de"])),
     condition(locale, "in", several(st.sampled_from(["en", "pt-BR", "de"]))),
     condition(locale, "starts_with", st.sampled_from(["", "p", "pt", "pt-", "PT", "%"])),
@@ -188,12 +207,25 @@ def test_every_kind_of_condition_tells_people_apart(acme: int, crowd: dict[int, 
         {"field": "attributes.age", "over": 0},
         {"field": "attributes.age", "under": 5},
         {"field": "attributes.age", "at_least": 1234},
+        {"field": "attributes.renews", "since": "2026-03-01"},
+        {"field": "attributes.renews", "before": "2026-03-01"},
         {"field": "locale", "starts_with": "pt"},
+        {"field": "domain", "is": "@Example.com"},
         {"field": "ocd_ids", "exists": False},
         {"list": "news", "in": ["paused", "pending"]},
     ):
         meant = parsing.parse(data, now=NOW)
         assert 0 < audience.count(acme, meant) < len(PEOPLE), data
+
+
+def test_a_day_is_before_another_one_or_since_it_and_other_texts_are_neither(acme: int) -> None:
+    for number, text in enumerate([*DAYS, *NO_DAYS]):
+        people.contact(acme, f"r{number}@example.com", details=Details(attributes={"a": text}))
+
+    either = [{"field": "attributes.a", op: "2026-03-01"} for op in ("before", "since")]
+    chosen = audience.sample(acme, parsing.parse({"any": either}, now=NOW), size=100)
+
+    assert sorted(member.attributes["a"] for member in chosen) == sorted(DAYS)
 
 
 def test_indexes_change_nothing_about_who_is_meant(acme: int, crowd: dict[int, Traits]) -> None:

@@ -1,6 +1,6 @@
 """A filter is read as it is meant, and a wrong one is refused with its place and a remedy."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -59,6 +59,10 @@ def parse(data: object) -> Filter:
             Comparison(AttributeField("a.b"), Op.EXISTS, value=False),
         ),
         (
+            {"field": "domain", "in": ["@Example.COM", "münchen.example"]},
+            Comparison(Column.DOMAIN, Op.IN, ("example.com", "xn--mnchen-3ya.example")),
+        ),
+        (
             {"field": "attributes.any", "in": ["x", 1]},
             Comparison(AttributeField("any"), Op.IN, ("x", 1)),
         ),
@@ -69,6 +73,10 @@ def parse(data: object) -> Filter:
         (
             {"field": "created_at", "before": "2026-11-01T10:00:00+02:00"},
             Comparison(Column.CREATED_AT, Op.BEFORE, datetime(2026, 11, 1, 8, tzinfo=UTC)),
+        ),
+        (
+            {"field": "attributes.renews", "since": "2026-11-01"},
+            Comparison(AttributeField("renews"), Op.SINCE, date(2026, 11, 1)),
         ),
         (
             {"field": "updated_at", "within_days": 30},
@@ -96,13 +104,15 @@ def test_a_filter_is_read_as_it_is_meant(data: object, meant: Filter) -> None:
         ({"field": "attributes.x", "is": 1, "in": [1]}, r"\$:", "Write one of is, in"),
         ({"field": "attributes.x", "like": "%"}, r"\$:", "Write one of is, in"),
         ({"field": "attributes.", "is": 1}, r"\$\.field:", "visible characters"),
-        ({"field": "password", "is": 1}, r"\$\.field:", "Write one of state, locale"),
-        ({"field": 7, "is": 1}, r"\$\.field:", "Write one of state, locale"),
+        ({"field": "password", "is": 1}, r"\$\.field:", "Write one of state, domain"),
+        ({"field": 7, "is": 1}, r"\$\.field:", "Write one of state, domain"),
         ({"field": "engagement.opened_at", "since": "2026-01-01"}, r"\$\.field:", "Leave this"),
         ({"field": "state", "is": "OH"}, r"\$\.is:", "active, unsubscribed, bounced"),
         ({"field": "state", "in": ["active", 1]}, r"\$\.in\[1\]:", "active, unsubscribed"),
         ({"field": "state", "is": []}, r"\$\.is:", "active, unsubscribed, bounced"),
         ({"field": "state", "starts_with": "a"}, r"\$:", "Write one of is, in"),
+        ({"field": "domain", "is": "ann@example.com"}, r"\$\.is:", "behind the @"),
+        ({"field": "domain", "starts_with": "ex"}, r"\$:", "Write one of is, in"),
         ({"field": "locale", "is": 1}, r"\$\.is:", "quotation marks"),
         ({"field": "attributes.x", "in": []}, r"\$\.in:", "1 to 100"),
         ({"field": "attributes.x", "in": ["x"] * 101}, r"\$\.in:", "1 to 100"),
@@ -117,6 +127,9 @@ def test_a_filter_is_read_as_it_is_meant(data: object, meant: Filter) -> None:
         ({"field": "created_at", "since": "2026-11-15T09:00:00"}, r"\$\.since:", "zone"),
         ({"field": "created_at", "since": 20261115}, r"\$\.since:", "2026-11-15"),
         ({"field": "created_at", "since": "0001-01-01T00:00:00+14:00"}, r"\$\.since:", "zone"),
+        ({"field": "attributes.x", "since": "01.03.2026"}, r"\$\.since:", "2026-11-15"),
+        ({"field": "attributes.x", "before": "2026-03-01T09:00:00Z"}, r"\$\.before:", "a day like"),
+        ({"field": "attributes.x", "within_days": 3}, r"\$:", "before, since"),
         ({"field": "created_at", "within_days": 0}, r"\$\.within_days:", "from 1"),
         ({"field": "created_at", "within_days": 10**9}, r"\$\.within_days:", "from 1"),
         ({"list": 7}, r"\$\.list:", '"news"'),

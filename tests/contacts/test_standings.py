@@ -104,8 +104,13 @@ def test_a_window_of_a_thousand_is_one_statement(
     assert list(answer.contacts) == contacts
 
 
-def test_a_window_is_looked_up_by_index_in_tables_that_are_large(acme: int) -> None:
-    people.news(acme)
+@pytest.mark.parametrize("list_key", ["news", None])
+def test_a_window_is_looked_up_by_index_in_tables_that_are_large(
+    list_key: str | None, acme: int, globex: int
+) -> None:
+    """Also where nobody left a list, while many of another workspace did."""
+    for workspace_id in (acme, globex):
+        people.news(workspace_id)
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO contacts_contact (workspace_id, address, name)"
@@ -119,14 +124,26 @@ def test_a_window_is_looked_up_by_index_in_tables_that_are_large(acme: int) -> N
             [hash_key.read()],
         )
         cursor.execute(
+            "INSERT INTO contacts_suppression"
+            " (workspace_id, address, address_hash, list_id, reason)"
+            " SELECT %s, s.address, s.address_hash, l.id, 'by_hand'"
+            " FROM contacts_suppression s, contacts_list l WHERE l.workspace_id = %s",
+            [globex, globex],
+        )
+        cursor.execute(
             "INSERT INTO contacts_subscription (contact_id, list_id, state)"
-            " SELECT c.id, l.id, 'active' FROM contacts_contact c, contacts_list l"
+            " SELECT c.id, l.id, 'active' FROM contacts_contact c"
+            " JOIN contacts_list l USING (workspace_id)"
         )
         cursor.execute("ANALYZE contacts_suppression, contacts_contact, contacts_subscription")
 
     with CaptureQueriesContext(connection) as captured:
         answer = standings.read_standings(
-            acme, [f"R{n}@example.com" for n in range(1, 1001)], range(1, 1001), list_key="news"
+            acme,
+            [f"R{n}@example.com" for n in range(1, 1001)],
+            range(1, 1001),
+            list_key=list_key,
+            is_to_all=list_key is None,
         )
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {captured[0]['sql']}")

@@ -43,6 +43,8 @@ def test_without_a_fallback_that_is_there_the_locale_is_missing(fallback: str) -
         locales.choose("fr-CA", available=["ru", "pt-BR"], fallback=fallback)
 
     assert refused.value.code == "template_missing_locale"
+    with pytest.raises(MissingLocaleError, match=r"without a language; it has pt-BR, ru\."):
+        locales.choose("", available=["ru", "pt-BR"], fallback=fallback)
 
 
 @pytest.mark.parametrize(
@@ -79,5 +81,5 @@ def test_a_locale_is_written_in_one_way(written: str, canonical: str) -> None:
     ],
 )
 def test_what_is_no_locale_is_refused(written: str) -> None:
-    with pytest.raises(InvalidLocaleError, match="is not a locale: write a language like en"):
+    with pytest.raises(InvalidLocaleError, match="is not the code of a language: write"):
         locales.canonical(written)

@@ -135,6 +135,22 @@ def test_mail_of_a_list_goes_to_its_active_subscribers(
 
 
 @pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        ("left_every_list", AttemptOutcome.SUPPRESSED),
+        ("on_break", AttemptOutcome.SKIPPED),
+    ],
+)
+def test_mail_to_all_contacts_does_not_go_to_whom_it_does_not_reach(
+    code: str, outcome: AttemptOutcome
+) -> None:
+    verdict = gates.find_verdict(recipient(contact_id=7), replace(ALICE, unreached={7: code}))
+
+    assert verdict is not None
+    assert (verdict.outcome, verdict.code) == (outcome, code)
+
+
+@pytest.mark.parametrize(
     ("reason", "code"),
     [
         (SuppressionReason.UNSUBSCRIBED, "list_unsubscribed"),

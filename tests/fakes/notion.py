@@ -181,6 +181,12 @@ class FakeNotion:
         self.after_create()
         return self.pages[page_id]
 
+    def search(self, body: Json) -> Json:
+        """Everything that is shared: no words are looked for here."""
+        found = [*self.pages.values(), *self.data_sources.values()]
+        listed = found[: int(str(body.get("page_size", MOST_RESULTS)))]
+        return {"object": "list", "results": listed, "next_cursor": None, "has_more": False}
+
     def rows(self, data_source_id: str) -> list[Json]:
         """What callers added to a table."""
         made = (self.pages[page_id] for page_id in self.created)
@@ -350,8 +356,9 @@ class Handler(BaseHTTPRequestHandler):
         fake = self.notion
         if request.path == "/v1/users/me":
             return {"object": "user", "id": NOBODY, "type": "bot", "bot": {}}
-        if request.method == "POST" and request.path == "/v1/pages":
-            return fake.create(request.body)
+        posted = {"/v1/pages": fake.create, "/v1/search": fake.search}
+        if request.method == "POST" and request.path in posted:
+            return posted[request.path](request.body)
         if match := re.fullmatch(f"/v1/data_sources/{_ID}/query", request.path):
             return fake.query(match[1], request.body)
         if match := re.fullmatch(f"/v1/blocks/{_ID}/children", request.path):

@@ -24,10 +24,10 @@ def import_file(
     list_key: str | None = None,
     mapping: Mapping[str, str] = NOTHING,
 ) -> ImportProgress:
-    import_id = running.start_import(
+    started = running.start_import(
         workspace_id, path, mapping=mapping, list_key=list_key, actor="alice"
     )
-    return running.run_import(workspace_id, path, import_id=import_id, report=lambda _: None)
+    return running.run_import(workspace_id, path, import_id=started.id, report=lambda _: None)
 
 
 def problems(workspace_id: int, done: ImportProgress) -> list[tuple[int, str]]:
@@ -51,6 +51,6 @@ def preview_file(
         mapping=mapping,
         list_key=list_key,
         report=lambda _: None,
-        keep=kept.extend,
+        keep=lambda found: kept.extend(found.in_order()),
     )
     return summary, kept

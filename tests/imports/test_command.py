@@ -1,9 +1,12 @@
 """The command as it is typed: it says what it did, refuses in sentences and never half-way."""
 
 import csv
+from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 
 from postledger.contacts.models import Contact
 from postledger.imports.models import Import
@@ -46,6 +49,24 @@ def test_an_import_says_what_came_of_the_rows(acme: int, tmp_path: Path) -> None
         "import.started",
         "import.finished",
     ]
+
+
+@pytest.mark.parametrize("options", [(), ("--dry-run",)], ids=["import", "dry run"])
+def test_a_column_of_states_that_is_not_read_as_such_is_named(
+    acme: int, tmp_path: Path, options: Sequence[str]
+) -> None:
+    path = files.write_file(tmp_path, f"email,Club\n{R1},unsubscribed\n")
+
+    def import_file(*more: str) -> str:
+        said = StringIO()
+        command = ("contacts", "import", str(path), "acme", *options, *more)
+        call_command(*command, stdout=StringIO(), stderr=said)
+        return said.getvalue()
+
+    warned = import_file()
+    assert "The column 'Club' looks like the states of people in another tool." in warned
+    assert "--map Club=old_state" in warned
+    assert "looks like" not in import_file("--map", "Club=old_state")
 
 
 def test_a_dry_run_shows_the_difference_and_leaves_everything(acme: int, tmp_path: Path) -> None:
@@ -107,4 +128,4 @@ def test_an_export_is_written_where_it_is_wanted(acme: int, tmp_path: Path) -> N
 
     assert output.read_text().splitlines() == command_line.run("contacts", "export", "acme")
     empty = ',""' * 6
-    assert output.read_text().splitlines()[1] == f'"{R1}"{empty},"active",""'
+    assert output.read_text().splitlines()[1] == f'"{R1}"{empty},"active","",""'

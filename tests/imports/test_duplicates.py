@@ -63,7 +63,7 @@ def test_whoever_resumes_knows_the_addresses_before(acme: int, tmp_path: Path) -
     path = files.write_file(
         tmp_path, f"email,name\n{rows}R5@example.com,late\nnew@example.com,new\n"
     )
-    import_id = running.start_import(acme, path, mapping={}, actor="alice")
+    import_id = running.start_import(acme, path, mapping={}, actor="alice").id
     with pytest.raises(_DiedError):
         running.run_import(acme, path, import_id=import_id, report=_die)
     assert queries.find_progress(acme, import_id).done == 10_000

@@ -139,7 +139,7 @@ def test_an_import_of_wide_rows_is_resumed_after_the_last_chunk_that_counts(
 ) -> None:
     wide = "".join(f"r{n}@example.com,{'x' * 4_000}\n" for n in range(1_200))
     path = files.write_file(tmp_path, f"email,note\n{wide}")
-    import_id = running.start_import(acme, path, mapping={"note": "-"}, actor="alice")
+    import_id = running.start_import(acme, path, mapping={"note": "-"}, actor="alice").id
     stops = []
 
     def die(done: ImportProgress) -> None:

@@ -63,6 +63,20 @@ def test_text_that_the_wire_would_misread_arrives_as_it_is(acme: int, tmp_path: 
     assert contact.attributes == {"note": note}
 
 
+def test_a_text_that_replaces_a_number_is_a_row_to_look_at(acme: int, tmp_path: Path) -> None:
+    for number in range(1, 5):
+        stored = Details(attributes={"age": number, "code": "12"})
+        people.contact(acme, f"r{number}@example.com", stored)
+    rows = f"{R1},n/a,a\nr2@example.com,12.5,b\nr3@example.com,,c\nr4@example.com,7 years,12\n"
+    path = files.write_file(tmp_path, f"email,Age,code\n{rows}new@example.com,old,x\n")
+
+    done = files.import_file(acme, path, mapping={"Age": "attributes.age"})
+
+    assert files.problems(acme, done) == [(2, "Age"), (5, "Age")]
+    ages = Contact.objects.order_by("pk").values_list("attributes__age", flat=True)
+    assert list(ages) == ["n/a", "12.5", 3, "7 years", "old"]
+
+
 @pytest.mark.parametrize(
     "kept",
     [{f"a{n}": 1 for n in range(99)}, {f"a{n}": "x" * 500 for n in range(15)}],
@@ -380,7 +394,7 @@ def test_another_workspaces_list_is_unknown(acme: int, globex: int, tmp_path: Pa
 
 def test_another_workspaces_import_is_unknown(acme: int, globex: int, tmp_path: Path) -> None:
     path = files.write_file(tmp_path, ROWS)
-    import_id = running.start_import(acme, path, mapping={}, actor="alice")
+    import_id = running.start_import(acme, path, mapping={}, actor="alice").id
 
     with pytest.raises(ImportUnknownError):
         running.run_import(globex, path, import_id=import_id, report=lambda _: None)
@@ -388,7 +402,7 @@ def test_another_workspaces_import_is_unknown(acme: int, globex: int, tmp_path: 
 
 def test_a_file_that_was_changed_is_not_resumed(acme: int, tmp_path: Path) -> None:
     path = files.write_file(tmp_path, ROWS)
-    import_id = running.start_import(acme, path, mapping={}, actor="alice")
+    import_id = running.start_import(acme, path, mapping={}, actor="alice").id
     files.write_file(tmp_path, ROWS + "r9@example.com\n")
 
     with pytest.raises(FileChangedError):

@@ -64,7 +64,7 @@ def test_an_import_survives_ten_kills(tmp_path: Path) -> None:
     acme = people.workspace("acme")
     people.news(acme)
     path = files.write_file(tmp_path, _content())
-    import_id = running.start_import(acme, path, mapping={}, list_key="news", actor="alice")
+    import_id = running.start_import(acme, path, mapping={}, list_key="news", actor="alice").id
     chance = random.Random()
 
     for kill in range(KILLS):

@@ -7,8 +7,10 @@ import pytest
 from postledger.contacts import queries, suppressions
 from postledger.contacts.actions import erasing
 from postledger.contacts.models import Contact, Subscription
+from postledger.contacts.state_columns import StateColumn
 from postledger.contacts.states import SubscriptionState, SuppressionReason
-from postledger.imports import old_states
+from postledger.imports import old_states, running
+from postledger.imports import queries as import_queries
 from postledger.imports.old_states import OldState
 from tests.contacts import people
 from tests.imports import files
@@ -145,6 +147,95 @@ def test_a_column_is_taken_for_a_state_by_its_name_and_values(
     assert subscribed() == {"in@example.com"}
 
 
+ANSWERS = {
+    "yes@example.com": "yes",
+    "day@example.com": "2024-01-31 10:00:00",
+    "no@example.com": "FALSE",
+    "empty@example.com": "",
+    "riddle@example.com": "ask Bob",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "on_list", "left", "unread"),
+    [
+        ("unsub_time", {"no", "empty"}, {"yes", "day"}, [6]),
+        ("Opted Out?", {"no", "empty"}, {"yes", "day"}, [6]),
+        ("Abmeldedatum", {"no", "empty"}, {"yes", "day"}, [6]),
+        ("EMAIL_BLACKLISTED", {"no", "empty"}, {"yes", "day"}, [6]),
+        ("consent", {"yes", "day"}, {"no"}, [5, 6]),
+        # Other tools leave the moment empty of whom their users imported or added.
+        ("OPTIN_TIME", {"yes", "day", "empty"}, {"no"}, [6]),
+        ("Einwilligung am", {"yes", "day", "empty"}, {"no"}, [6]),
+        ("Opt-in", {"yes", "day"}, {"no"}, [5, 6]),
+    ],
+)
+def test_an_opt_out_or_a_consent_is_known_by_its_name_which_says_how_it_is_read(
+    acme: int, tmp_path: Path, name: str, on_list: set[str], left: set[str], unread: list[int]
+) -> None:
+    people.news(acme)
+    rows = "".join(f"{address},{said}\n" for address, said in ANSWERS.items())
+    path = files.write_file(tmp_path, f"email,{name}\n{rows}")
+
+    done = files.import_file(acme, path, list_key="news")
+
+    assert {address.partition("@")[0] for address in subscribed()} == on_list
+    ended = Contact.objects.filter(state="unsubscribed").values_list("address", flat=True)
+    assert {address.partition("@")[0] for address in ended} == left
+    assert [row for row, column in files.problems(acme, done) if column == name] == unread
+
+
+def test_an_answer_without_its_question_is_read_once_the_column_has_a_name_that_asks_it(
+    acme: int, tmp_path: Path
+) -> None:
+    people.news(acme)
+    path = files.write_file(tmp_path, "email,Newsletter\na@example.com,ja\nb@example.com,on\n")
+
+    done = files.import_file(acme, path, list_key="news", mapping={"Newsletter": "old_state"})
+
+    assert subscribed() == set()
+    remedies = [row.remedy for row in import_queries.read_problems(acme, done.id)]
+    assert [text.partition(" in the file")[0] for text in remedies] == [
+        "Name the column Unsubscribed or Consent"
+    ] * 2
+
+
+def test_of_several_columns_that_say_who_left_the_worst_counts(acme: int, tmp_path: Path) -> None:
+    people.news(acme)
+    rows = "a@example.com,active,,yes\nb@example.com,active,2024-01-31,yes\n"
+    rows += "c@example.com,cleaned,,yes\nd@example.com,active,,no\ne@example.com,active,,maybe\n"
+    path = files.write_file(tmp_path, f"email,Status,Unsubscribed on,Consent\n{rows}")
+
+    done = files.import_file(acme, path, list_key="news")
+
+    assert subscribed() == {"a@example.com"}
+    states = Contact.objects.order_by("address").values_list("state", flat=True)
+    assert list(states) == ["active", "unsubscribed", "bounced", "unsubscribed", "active"]
+    assert (6, "Consent") in files.problems(acme, done)
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "on_list", "unread"),
+    [
+        # The consent is read by its name, and the other column has only values that say it.
+        ("GDPR consent,Newsletter", ["yes,angemeldet", "yes,abgemeldet"], {"a", "b"}, "Newsletter"),
+        ("Status,Subscription status", ["active,active", "active,unsubscribed"], {"a"}, None),
+    ],
+)
+def test_every_column_that_says_who_left_is_read_or_named(
+    acme: int, tmp_path: Path, header: str, rows: list[str], on_list: set[str], unread: str | None
+) -> None:
+    people.news(acme)
+    lines = [f"{name}@example.com,{row}" for name, row in zip("ab", rows, strict=True)]
+    path = files.write_file(tmp_path, "\n".join([f"email,{header}", *lines, ""]))
+
+    started = running.start_import(acme, path, mapping={}, list_key="news", actor="alice")
+    running.run_import(acme, path, import_id=started.id, report=lambda _: None)
+
+    assert list(started.unread_states) == ([unread] if unread else [])
+    assert {address.partition("@")[0] for address in subscribed()} == on_list
+
+
 @pytest.mark.parametrize(
     "content", ["email,state\na@example.com,Ohio\n", "email,plan\na@example.com,active\n"]
 )
@@ -177,3 +268,39 @@ def test_other_columns_stay_attributes(acme: int, tmp_path: Path, content: str) 
 )
 def test_the_words_of_other_tools_are_read(cell: str, state: OldState) -> None:
     assert old_states.read_old_state(cell) is state
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        *("2024-01-31", "2024-01-31T10:00:00.000Z", "2024-01-31 10:00:00 +0000", "31.01.2024"),
+        *("1/31/24", "01/31/2024 9:05 AM", "Jan 31, 2024", "31. January 2024, 10:00 UTC"),
+        *("Ja", "TRUE", "1", "Да", "sí", "x"),
+    ],
+)
+def test_a_date_or_a_yes_is_the_contrary_in_an_opt_out_and_in_a_consent(cell: str) -> None:
+    assert old_states.read_old_state(cell, StateColumn.OPT_OUT) is OldState.UNSUBSCRIBED
+    assert old_states.read_old_state(cell, StateColumn.CONSENT) is OldState.SUBSCRIBED
+
+
+@pytest.mark.parametrize(
+    ("cell", "opt_out", "consent"),
+    [
+        ("0", OldState.SUBSCRIBED, OldState.UNSUBSCRIBED),
+        ("NULL", OldState.SUBSCRIBED, OldState.UNKNOWN),
+        ("0000-00-00 00:00:00", OldState.SUBSCRIBED, OldState.UNKNOWN),
+        ("00.00.0000", OldState.SUBSCRIBED, OldState.UNKNOWN),
+        ("00/00/00", OldState.SUBSCRIBED, OldState.UNKNOWN),
+        ("opted out", OldState.UNSUBSCRIBED, OldState.UNSUBSCRIBED),
+        ("cleaned", OldState.BOUNCED, OldState.BOUNCED),
+        ("spam complaint", OldState.COMPLAINED, OldState.COMPLAINED),
+        ("pending", OldState.NOT_SUBSCRIBED, OldState.NOT_SUBSCRIBED),
+        ("active", OldState.UNKNOWN, OldState.SUBSCRIBED),
+        ("2024-01-31 revoked", OldState.UNKNOWN, OldState.UNKNOWN),
+    ],
+)
+def test_no_answer_that_could_mean_the_contrary_subscribes(
+    cell: str, opt_out: OldState, consent: OldState
+) -> None:
+    assert old_states.read_old_state(cell, StateColumn.OPT_OUT) is opt_out
+    assert old_states.read_old_state(cell, StateColumn.CONSENT) is consent

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from postledger.contacts.actions import erasing
-from postledger.contacts.details import Details
+from postledger.contacts.actions import contacts, erasing
+from postledger.contacts.details import Changes, Details
 from postledger.contacts.models import ConsentEvent, Contact, Subscription
 from postledger.imports import preview
 from postledger.imports.models import Import
@@ -87,6 +87,28 @@ def test_a_dry_run_refuses_who_was_erased(peopled_acme: int, tmp_path: Path) -> 
     assert [(problem.row, problem.value) for problem in kept if "erased" in problem.problem] == [
         (4, "")
     ]
+
+
+def test_a_dry_run_names_the_rows_that_make_a_second_contact_of_somebody(
+    acme: int, globex: int, tmp_path: Path
+) -> None:
+    for address in ("old@example.com", "gone@example.com", "late@example.com"):
+        contact_id = people.contact(acme, address)
+        changes = Changes(address=f"new-{address}")
+        contacts.update_contact(
+            acme, contact_id=contact_id, changes=changes, actor="alice", now=people.NOW
+        )
+        if address == "gone@example.com":
+            contacts.delete_contact(acme, contact_id=contact_id, actor="alice", now=people.NOW)
+    people.contact(acme, "late@example.com")  # a second contact already
+    rows = "r@example.com\nOLD@example.com\ngone@example.com\nlate@example.com\n"
+    path = files.write_file(tmp_path, f"email\n{rows}")
+
+    [problem] = files.preview_file(acme, path)[1]
+
+    assert (problem.row, problem.column) == (3, "email")
+    assert "The row makes a second contact" in problem.remedy
+    assert files.preview_file(globex, path)[1] == []
 
 
 def test_a_dry_run_tells_which_places_would_change(peopled_acme: int, tmp_path: Path) -> None:

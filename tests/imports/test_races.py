@@ -153,7 +153,7 @@ def test_of_two_processes_with_one_import_one_does_each_chunk(acme: int, tmp_pat
     """The other one takes the second of three chunks, and the first finds its import moved."""
     rows = "".join(f"r{n}@example.com\n" for n in range(20_001))
     path = files.write_file(tmp_path, f"email\n{rows}")
-    import_id = running.start_import(acme, path, mapping={}, actor="alice")
+    import_id = running.start_import(acme, path, mapping={}, actor="alice").id
 
     def die(_: ImportProgress) -> None:
         raise _DiedError

@@ -8,13 +8,14 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from email.message import EmailMessage
 from email.utils import parseaddr
 from html import unescape
 from pathlib import Path
 from random import Random
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import connection
@@ -46,10 +47,10 @@ CONDITIONS: tuple[Mapping[str, list[str]], ...] = (
     {"field": ["attributes.plan", "list:news"], "op": ["is", "on"], "value": ["free", ""]},
     {"field": ["locale"], "op": ["not_in"], "value": ["ru, pt"]},
 )
-# All of them are due at once: the mails are waited for.
 _ALWAYS = {"has_window": "on", "opens": "00:00", "closes": "00:00", "weekdays": list(WEEKDAYS)}
-_PAST = {"when": "local", "local_at": f"{datetime.now(UTC) - timedelta(days=2):%Y-%m-%dT%H:%M}"}
-TIMES: tuple[Mapping[str, Any], ...] = ({"when": "now"}, _PAST, {"when": "now", **_ALWAYS})
+TIMES = ("at once", "in the west", "around the clock")
+_WEST = "Pacific/Pago_Pago"  # of some readers, who are the last to see a local time
+_UNTIL_IT_IS_DUE = timedelta(seconds=20)  # there; it is launched before
 _PEOPLE = """
 INSERT INTO contacts_contact
     (workspace_id, address, name, state, is_unconfirmed, locale, ocd_ids, attributes, time_zone)
@@ -65,8 +66,10 @@ FROM generate_series(1, 40) AS n
 """
 _SUBSCRIPTIONS = """
 INSERT INTO contacts_subscription (contact_id, list_id, state, snooze_until)
-SELECT contact.id, list.id, (ARRAY['active', 'active', 'pending', 'paused'])[1 + n %% 4],
-       CASE n %% 6 WHEN 0 THEN now() - interval '1 day' WHEN 1 THEN now() + interval '1 day' END
+SELECT contact.id, list.id,
+       (ARRAY['active', 'unsubscribed', 'active', 'pending', 'active', 'active',
+              'paused', 'active', 'active', 'active', 'active'])[1 + n %% 11],
+       CASE n %% 9 WHEN 0 THEN now() - interval '1 day' WHEN 1 THEN now() + interval '1 day' END
 FROM generate_series(1, 40) AS n
 JOIN contacts_contact AS contact ON contact.address = 'r' || n || '@example.com'
 JOIN contacts_list AS list ON list.workspace_id = contact.workspace_id
@@ -133,6 +136,18 @@ def write_content(workspace_id: int, number: int, kind: str) -> dict[str, str]:
             return {"kind": kind, "subject": subject, "body": f"# Hello\n\n{body}"}
 
 
+def choose_time(time: str) -> dict[str, Any]:
+    """The fields of a time; mails are due soon after it, as they are waited for."""
+    match time:
+        case "in the west":
+            due_at = datetime.now(ZoneInfo(_WEST)) + _UNTIL_IT_IS_DUE
+            return {"when": "local", "local_at": f"{due_at:%Y-%m-%dT%H:%M:%S}"}
+        case "around the clock":
+            return {"when": "now", **_ALWAYS}
+        case _:
+            return {"when": "now"}
+
+
 def promise(anna: Person, number: int, random: Random) -> Promise:
     """Writes a campaign, reads what the page says of it, and launches it from there."""
     created = anna.post("campaigns/new/", name=f"Campaign {number}")
@@ -147,7 +162,7 @@ def promise(anna: Person, number: int, random: Random) -> Promise:
         "match": "all",
         **random.choice(CONDITIONS),
         "sender": "news@acme.example",
-        **random.choice(TIMES),
+        **choose_time(random.choice(TIMES)),
         **write_content(anna.workspace_id, number, kind),
     }
     saved = anna.client.post(anna.url(f"{path}/"), written)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from postledger.contacts import index_advice
+from tests.contacts.people import leave
 from tests.web.callers import Caller
 from tests.web.test_contacts_api import make_contact
 
@@ -28,6 +29,8 @@ def people(alice: Caller) -> None:
         alice, "r3@example.com", attributes={"state": "IA"}, lists=["news"], is_confirmed=True
     )
     alice.post("/v1/suppressions", {"address": "r2@example.com", "reason": "bounced"})
+    make_contact(alice, "r4@example.com", lists=["news"], is_confirmed=True)
+    leave(alice.workspace_id, "r4@example.com", "news")
 
 
 def ask(who: Caller, verb: str, meant: Any, **more: Any) -> Any:
@@ -40,7 +43,7 @@ def ask(who: Caller, verb: str, meant: Any, **more: Any) -> Any:
 @pytest.mark.parametrize(
     ("meant", "active", "everybody"),
     [
-        ({}, 2, 3),
+        ({}, 2, 4),
         ({"state": "OH"}, 1, 2),
         ({"state": "OH", "list": "news"}, 1, 1),
         ({"list": "news"}, 2, 2),

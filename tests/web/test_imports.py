@@ -54,6 +54,7 @@ def test_a_file_is_brought_tried_started_and_watched(alice: Caller) -> None:
             ["R1@example.com", "Ann", ""],
         ],
         "suggested": {"Mail": "email", "name": "name", "=city": "attributes.=city"},
+        "state_like": [],
     }
 
     asked = ask(alice, number, "preview")
@@ -456,7 +457,9 @@ def test_a_key_that_reads_brings_nothing_and_one_that_sends_sees_nothing(db: Non
 
 def test_an_import_of_the_command_says_how_to_go_on(alice: Caller, tmp_path: Path) -> None:
     path = files.write_file(tmp_path, uploads.PEOPLE, "our people.csv")
-    number = running.start_import(alice.workspace_id, path, mapping=uploads.MAPPING, actor="alice")
+    number = running.start_import(
+        alice.workspace_id, path, mapping=uploads.MAPPING, actor="alice"
+    ).id
     left, during = uploads.read_import(alice, number)["waiting"], []
 
     running.run_import(

@@ -42,7 +42,9 @@ def open_page(
         (None, "pt", "ru", "pt"),
         (None, "", "ru", "ru"),
         (None, "xx", "ru", "ru"),
+        # Readers have German, members have not, and no page of theirs is half German.
         (None, "", "de", "en"),
+        ("de", "de", "de, pt", "pt"),
     ],
 )
 def test_a_persons_choice_comes_before_the_cookie_and_the_cookie_before_the_browser(

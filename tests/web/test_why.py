@@ -128,7 +128,9 @@ def test_a_mail_by_api_is_explained_too(alice: Caller) -> None:
 
     [cause] = ask(alice, mail)["causes"]
     assert (cause["code"], cause["until"]) == ("paused", None)
-    assert cause["sentence"] == ("A person paused the sender (asked by a@example.com).")
+    assert cause["sentence"] == (
+        "The sender is held because a person paused it (asked by a@example.com)."
+    )
     stranger = caller("acme", scopes=[Scope.READ])
     assert "a@example.com" not in ask(stranger, mail)["causes"][0]["sentence"]
 

@@ -176,8 +176,8 @@ _MEASURES: dict[str, _Measure] = {
 def _run(workspace_id: int, path: Path) -> None:
     from postledger.imports import running
 
-    import_id = running.start_import(workspace_id, path, mapping={}, list_key="news", actor="bench")
-    done = running.run_import(workspace_id, path, import_id=import_id, report=lambda _: None)
+    started = running.start_import(workspace_id, path, mapping={}, list_key="news", actor="bench")
+    done = running.run_import(workspace_id, path, import_id=started.id, report=lambda _: None)
     assert done.done == done.created + done.unchanged == done.row_count
 
 

@@ -246,5 +246,13 @@ class AuditEntry(models.Model):
     data = models.JSONField(default=dict)
 
     class Meta:
-        # Serves the newest entries of a workspace.
-        indexes = (models.Index(fields=["workspace", "-at"], name="accounts_audit_newest"),)
+        indexes = (
+            # Serves the newest entries of a workspace.
+            models.Index(fields=["workspace", "-at"], name="accounts_audit_newest"),
+            # Serves the story of a contact.
+            models.Index(
+                fields=["workspace", "subject"],
+                condition=models.Q(action="contact.changed"),
+                name="accounts_audit_of_contact",
+            ),
+        )

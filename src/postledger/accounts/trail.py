@@ -157,6 +157,14 @@ def find_last(
     return entries.order_by("-at", "-pk").values_list("actor", "at").first()
 
 
+def list_contact_changes(workspace_id: int, contact_id: int, *, limit: int) -> list[AuditEntry]:
+    """The newest changes of what is known about a contact, the newest first."""
+    entries = AuditEntry.objects.filter(
+        workspace_id=workspace_id, subject=f"contact {contact_id}", action="contact.changed"
+    )
+    return list(entries.order_by("-at", "-pk")[:limit])
+
+
 @dataclass(frozen=True, slots=True)
 class EntryPage:
     """Some entries, the newest first."""

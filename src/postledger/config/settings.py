@@ -177,6 +177,8 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # The source of all texts is English; the others are in locale/. The first is the default.
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("ru", "Русский"), ("pt", "Português")]
+# Of the pages and letters that readers see. A language that members lack has only their sentences.
+READER_LANGUAGES = [*LANGUAGES, ("de", "Deutsch")]
 LANGUAGE_COOKIE_NAME = "postledger_language"
 LANGUAGE_COOKIE_SECURE = _env.public_url.startswith("https:")
 LOCALE_PATHS = [Path(__file__).parents[1] / "locale"]

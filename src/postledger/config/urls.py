@@ -26,7 +26,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("docs", docs_page),
     path("ready", health.ready),
     path("metrics", health.metrics),
-    path("pictures/<str:name>", serve_picture),
+    path("pictures/<str:name>", serve_picture, name="picture"),
     path("unsubscribe", unsubscribe_page, name="unsubscribe"),
     path("unsubscribe/undo", undo_page, name="undo"),
     path("preferences", preferences_page, name="preferences"),

@@ -16,7 +16,7 @@ from psycopg import sql as pg
 from psycopg.sql import Composed
 
 from postledger.accounts import hash_key
-from postledger.contacts import filter_sql, lists, sql
+from postledger.contacts import filter_sql, lists, reach, sql
 from postledger.contacts.counts import ContactCount
 from postledger.contacts.filters import expressions
 from postledger.contacts.filters.expressions import (
@@ -24,6 +24,7 @@ from postledger.contacts.filters.expressions import (
     Column,
     Comparison,
     Filter,
+    InAllContacts,
     OnList,
     Op,
 )
@@ -99,6 +100,11 @@ def only_active(audience: Filter) -> Filter:
     return All((audience, Comparison(Column.STATE, Op.IS, ContactState.ACTIVE.value)))
 
 
+def only_reached(audience: Filter, *, at: datetime) -> Filter:
+    """The contacts of an audience that a campaign to all contacts goes to."""
+    return All((audience, InAllContacts(at)))
+
+
 _SELECTED: LiteralString = """
 FROM contacts_contact AS contact
 WHERE contact.workspace_id = %(workspace)s::bigint AND contact.deleted_at IS NULL AND {condition}
@@ -169,7 +175,7 @@ class FrozenAudience:
 _CHUNK: LiteralString = """
 SELECT contact.id AS contact_id, contact.address, contact.address_key, contact.former_addresses,
        contact.name, contact.from_name, coalesce({locale}, '') AS locale, contact.attributes,
-       contact.ocd_ids, {kept_back} AS kept_back
+       contact.ocd_ids, {is_on_list} AS is_on_list, {kept_back} AS kept_back
 FROM (
     SELECT contact.id, contact.address, lower(contact.address) COLLATE "C" AS address_key,
            contact.former_addresses, contact.name, contact.from_name, contact.locale,
@@ -182,8 +188,17 @@ FROM (
     ORDER BY lower(contact.address) COLLATE "C"
     LIMIT %(limit)s::bigint
 ) AS contact
-{subscription}
+{lists}
 ORDER BY contact.address_key
+"""
+# When a contact is mailed: its time zone may have a moment of its own.
+_MAILED_AT: LiteralString = """
+coalesce(
+    (
+        %(mailed_in_zones)s::jsonb ->> coalesce(contact.time_zone, %(default_zone)s::text)
+    )::timestamptz,
+    %(mailed_at)s::timestamptz, %(frozen_at)s::timestamptz
+)
 """
 
 _SUBSCRIPTION: LiteralString = """
@@ -193,8 +208,8 @@ LEFT JOIN LATERAL (
 ) AS subscription ON true
 """
 
-# The gates check again before a mail goes, except `unconfirmed`: a contact cannot become
-# unconfirmed after planning.
+# The gates check again before a mail goes, also `reach`; except `unconfirmed`: a contact cannot
+# become unconfirmed after planning.
 # Bounces, complaints and unsubscribes show in the state of a contact or of its subscription. A
 # suppression by hand does not, so addresses are looked up in workspaces that have one.
 _KEPT_BACK = pg.SQL(
@@ -202,16 +217,14 @@ _KEPT_BACK = pg.SQL(
 )
 _WITH_LIST: LiteralString = """
 WHEN subscription.state <> 'active' THEN 'list_' || subscription.state
-WHEN subscription.snooze_until > coalesce(
-    (
-        %(mailed_in_zones)s::jsonb ->> coalesce(contact.time_zone, %(default_zone)s::text)
-    )::timestamptz,
-    %(mailed_at)s::timestamptz, %(frozen_at)s::timestamptz
-) THEN 'snoozed'
+WHEN subscription.snooze_until > {mailed_at} THEN 'snoozed'
 """
 # Without a list, a contact that a form created has agreed to nothing before it confirms. A request
 # for a list does not count: anybody can make one for another's address.
-_WITHOUT_LIST: LiteralString = "WHEN contact.is_unconfirmed THEN 'unconfirmed'"
+_WITHOUT_LIST: LiteralString = """
+WHEN contact.is_unconfirmed THEN 'unconfirmed'
+WHEN reach.kept_back IS NOT NULL THEN reach.kept_back
+"""
 _BY_HAND: LiteralString = """
 ELSE (
     SELECT CASE WHEN s.list_id IS NULL THEN s.reason ELSE 'list_suppressed' END
@@ -236,8 +249,8 @@ def compile_chunk(
     """The next `limit` contacts after the `place` of the last one, which is empty at first.
 
     The columns are contact_id, address, place, former_addresses, name, from_name, locale,
-    attributes, ocd_ids and kept_back, ordered by place. `kept_back` is the reason why a contact
-    gets no mail, or NULL.
+    attributes, ocd_ids, is_on_list and kept_back, ordered by place. `kept_back` is the reason why a
+    contact gets no mail, or NULL.
     """
     audience = frozen.audience
     if frozen.list_key is not None:
@@ -245,15 +258,19 @@ def compile_chunk(
     list_ids = lists.get_ids(workspace_id, expressions.list_keys(audience))
     list_id = None if frozen.list_key is None else list_ids[frozen.list_key]
     condition = filter_sql.compile_filter(audience, list_ids)
+    mailed_at = pg.SQL(_MAILED_AT)
     statement = pg.SQL(_CHUNK).format(
         condition=condition.sql,
         wave=_wave(frozen),
-        subscription=pg.SQL("" if list_id is None else _SUBSCRIPTION),
+        lists=reach.join_reach(mailed_at) if list_id is None else pg.SQL(_SUBSCRIPTION),
+        is_on_list=pg.SQL("reach.is_on_list" if list_id is None else "true"),
         locale=pg.SQL(
             "contact.locale" if list_id is None else "coalesce(subscription.locale, contact.locale)"
         ),
         kept_back=_KEPT_BACK.format(
-            by_list=pg.SQL(_WITHOUT_LIST if list_id is None else _WITH_LIST),
+            by_list=pg.SQL(_WITHOUT_LIST if list_id is None else _WITH_LIST).format(
+                mailed_at=mailed_at
+            ),
             by_hand=pg.SQL(_BY_HAND if _has_any_by_hand(workspace_id) else ""),
         ),
     )

@@ -6,12 +6,13 @@ import re
 from collections.abc import Container, Iterable, Mapping
 from enum import StrEnum
 
-from postledger.lib.folding import fold_accents
+from postledger.contacts.state_columns import ANSWERS, StateColumn, find_kind
+from postledger.lib.folding import fold_words
 
 ATTRIBUTE = "attributes."
 # Columns that an export adds for its reader, and an import leaves out: a file raises no consent.
 # With a prefix, as `state` is often a place.
-STATE, LISTS = "postledger_state", "postledger_lists"
+FOR_READERS = ("postledger_state", "postledger_lists", "postledger_consents")
 
 
 class Field(StrEnum):
@@ -31,14 +32,6 @@ class Field(StrEnum):
 
 
 PARTS_OF_NAME = (Field.FIRST_NAME, Field.LAST_NAME)
-
-_SIGNS = str.maketrans("", "", " -_.")
-
-
-def fold_words(text: str) -> str:
-    """In lowercase, without accents and the signs between the words."""
-    return fold_accents(text.translate(_SIGNS))
-
 
 # What programs and people call them in English, German, Russian, Portuguese, Polish, Spanish and
 # French; not what has another meaning elsewhere, as Apelido.
@@ -64,52 +57,6 @@ _NAMES: Mapping[Field, str] = {
         " fuseau horaire"
     ),
 }
-# Any column may be called so; its values tell whether it holds what the old tool said.
-_OLD_STATES = frozenset(
-    map(
-        fold_words,
-        (
-            "status",
-            "state",
-            "subscription status",
-            "subscription state",
-            "subscriber status",
-            "subscriber state",
-            "subscription",
-            "member status",
-            "contact status",
-            "email status",
-            "email marketing status",
-            "marketing status",
-            "optin status",
-            "Abonnement-Status",
-            "Abostatus",
-            "Anmeldestatus",
-            "Abonnentenstatus",
-            "статус",
-            "статус подписки",
-            "состояние",
-            "подписка",
-            "estado",
-            "estado da subscrição",
-            "estado da inscrição",
-            "status da inscrição",
-            "status da assinatura",
-            "situação",
-            "stan",
-            "status subskrypcji",
-            "stan subskrypcji",
-            "estado de suscripción",
-            "estado de la suscripción",
-            "estatus",
-            "statut",
-            "état",
-            "statut de l'abonnement",
-            "statut d'abonnement",
-            "statut d'inscription",
-        ),
-    )
-)
 _USUAL = {fold_words(field): field for field in Field} | {
     fold_words(name): field for field, names in _NAMES.items() for name in names.split(", ")
 }
@@ -142,29 +89,32 @@ def usual_target(column: str) -> str:
 def is_plain_name(column: str) -> bool:
     """Whether a column of this name is an attribute, whatever its values are."""
     is_attribute = usual_target(column) == ATTRIBUTE + column
-    is_taken = fold_words(column) in _OLD_STATES or column in {STATE, LISTS}
-    return is_attribute and not is_taken
+    return is_attribute and find_kind(column) is None and column not in FOR_READERS
 
 
 def usual_targets(header: Iterable[str], state_like: Container[str] = ()) -> dict[str, str]:
     """The same for all columns that an import reads: what one holds may depend on the others.
 
-    `state_like` are the columns whose values look like states of people in another tool. Of several
+    `state_like` are the columns that look like states of people in another tool. Of several
     columns for one field, that of the field's own name has it, else the first one; the others are
-    attributes. Which of several is the address is not guessed.
+    attributes. Which of several is the address is not guessed, and every column that says who left
+    is read.
     """
     targets = {
-        column: usual_target(column) for column in header if column not in {"", STATE, LISTS}
+        column: usual_target(column) for column in header if column not in {"", *FOR_READERS}
     }
     folded = {fold_words(column): column for column in targets}
     for (name, other), part in _PARTS.items():
         if {name, other} <= folded.keys() and part not in targets.values():
             targets[folded[name]] = part.value
     for column in targets:
-        if column in state_like and fold_words(column) in _OLD_STATES:
+        kind = find_kind(column)
+        if kind in ANSWERS or (kind is StateColumn.STATE and column in state_like):
             targets[column] = Field.OLD_STATE.value
     owners: dict[str, str] = {}
     for column, target in sorted(targets.items(), key=lambda item: not _has_own_name(*item)):
+        if target == Field.OLD_STATE:
+            continue
         owner = owners.setdefault(target, column)
         if owner != column and (target != Field.EMAIL or _has_own_name(owner, target)):
             targets[column] = ATTRIBUTE + column

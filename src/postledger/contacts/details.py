@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 from postledger.lib import zones
 from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import say
-from postledger.lib.values import LOCALE_PATTERN, OCD_ID_PATTERN, is_storable
+from postledger.lib.values import (
+    LOCALE_PATTERN,
+    OCD_ID_PATTERN,
+    describe_no_locale,
+    is_storable,
+)
 
 type Scalar = str | int | float | bool
 type Value = Scalar | Sequence[str]
@@ -88,13 +93,7 @@ def check_details(details: Details | Changes) -> None:
 
 def check_locale(locale: str) -> None:
     if not _LOCALE.fullmatch(locale):
-        raise InvalidContactError(
-            say(
-                "'%(locale)s' is not a locale: use a language like en, and a region after a"
-                " hyphen where it matters, like pt-BR.",
-                locale=locale[:35],
-            )
-        )
+        raise InvalidContactError(describe_no_locale(locale))
 
 
 def check_attributes(attributes: Mapping[str, Value | None]) -> None:

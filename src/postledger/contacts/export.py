@@ -9,8 +9,7 @@ from postledger.contacts import audience as audiences
 from postledger.contacts import sql
 from postledger.contacts.csv_columns import (
     ATTRIBUTE,
-    LISTS,
-    STATE,
+    FOR_READERS,
     Field,
     csv_line,
     is_plain_name,
@@ -64,6 +63,22 @@ SELECT contact.id, contact.address, contact.name, coalesce(contact.from_name, ''
            FROM contacts_subscription AS s JOIN contacts_list AS list ON list.id = s.list_id
            WHERE s.contact_id = contact.id AND s.state = 'active' AND list.kind = 'list'
        ), ''),
+       coalesce((
+           SELECT string_agg(
+               list.key || ' since '
+                   || to_char(agreed.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+                   || ' (' || agreed.source || ')',
+               '; ' ORDER BY list.key
+           )
+           FROM contacts_subscription AS s JOIN contacts_list AS list ON list.id = s.list_id
+           CROSS JOIN LATERAL (
+               SELECT event.at, event.source FROM contacts_consentevent AS event
+               WHERE event.contact_id = s.contact_id AND event.list_id = s.list_id
+                 AND event.after = 'active'
+               ORDER BY event.id DESC LIMIT 1
+           ) AS agreed
+           WHERE s.contact_id = contact.id AND s.state = 'active' AND list.kind = 'list'
+       ), ''),
        contact.attributes::text
 FROM contacts_contact AS contact
 WHERE contact.workspace_id = %(workspace)s::bigint AND contact.deleted_at IS NULL
@@ -115,11 +130,12 @@ def csv_lines(
 
 def _lines(workspace_id: int, audience: Filter, keys: list[str], *, is_raw: bool) -> Iterator[str]:
     names = [key if is_plain_name(key) else ATTRIBUTE + key for key in keys]
-    yield csv_line([*COLUMNS, *names, STATE, LISTS], is_raw=is_raw)
-    for *cells, state, lists, attributes in _rows(workspace_id, audience):
+    yield csv_line([*COLUMNS, *names, *FOR_READERS], is_raw=is_raw)
+    for *cells, attributes in _rows(workspace_id, audience):
         values = json.loads(attributes)
         texts = (_text(values, key) for key in keys)
-        yield csv_line([*cells, *texts, state, lists], is_raw=is_raw)
+        own, for_readers = cells[: len(COLUMNS)], cells[len(COLUMNS) :]
+        yield csv_line([*own, *texts, *for_readers], is_raw=is_raw)
 
 
 def _rows(workspace_id: int, audience: Filter) -> Iterator[list[str]]:

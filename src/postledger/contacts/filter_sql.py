@@ -6,12 +6,14 @@ A condition is about `contact` and is never NULL, so that NOT selects exactly th
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import LiteralString
 
 from psycopg import sql as pg
 from psycopg.sql import Composable, Composed
 
+from postledger.accounts import hash_key
+from postledger.contacts import reach
 from postledger.contacts.filters.expressions import (
     All,
     AnyOf,
@@ -19,6 +21,7 @@ from postledger.contacts.filters.expressions import (
     Column,
     Comparison,
     Filter,
+    InAllContacts,
     Named,
     Not,
     OnList,
@@ -27,6 +30,7 @@ from postledger.contacts.filters.expressions import (
     Stands,
     simplify,
 )
+from postledger.providers import addresses
 
 # What an attribute is when it is compared as a number; NULL if it is none. A text is one if it is
 # written as JSON writes numbers without an exponent: imports store texts. CASE alone keeps texts
@@ -40,6 +44,30 @@ CASE jsonb_typeof({attributes} -> {key})
     END
 END
 """
+# The texts that begin with a day that there is, and end there or go on with a time.
+_DAY_PATTERN: LiteralString = (
+    "^((?!0000)[0-9][0-9][0-9][0-9]-("
+    "(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])"
+    "|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
+    "|02-(0[1-9]|1[0-9]|2[0-8]))"
+    "|([0-9][0-9](0[48]|[2468][048]|[13579][26])|(0[48]|[2468][048]|[13579][26])00)-02-29)"
+    "([T ][0-9][0-9]:[0-9][0-9].*)?$"
+)
+# What an attribute is when it is compared as a day; NULL if it is none. Beside a time it is the day
+# as written, in whatever zone. Such texts are in the order of their days, so they need no cast,
+# which an index would not take. An index that `index_advice` names has the same expression.
+DAY: LiteralString = (
+    """
+CASE WHEN jsonb_typeof({attributes} -> {key}) = 'string'
+    AND ({attributes} ->> {key}) ~ '"""
+    + _DAY_PATTERN
+    + """'
+    THEN left({attributes} ->> {key}, 10) COLLATE "C"
+END
+"""
+)
+# The domain of an address. An index that `index_advice` names has the same expression.
+DOMAIN: LiteralString = """split_part(lower({address}) COLLATE "C", '@', -1)"""
 _LAST_LETTER = "\U0010ffff"
 
 
@@ -113,6 +141,8 @@ class _Compiler:
                 return self._named(words)
             case Stands(standing):
                 return _bracketed(pg.SQL(_STANDINGS[standing]))
+            case InAllContacts(at):
+                return self._in_all_contacts(at)
             case Comparison(AttributeField(key)):
                 return self._attribute(key, audience.op, audience.value)
             case Comparison():
@@ -143,9 +173,10 @@ class _Compiler:
         address = pg.SQL('lower(contact.address) COLLATE "C"')
         if "@" in words[1:]:
             beginning = self._value(words, "text")
-            return pg.SQL(
+            begins = pg.SQL(
                 "({address} >= lower({beginning}) AND {address} < lower({beginning}) || {last})"
             ).format(address=address, beginning=beginning, last=pg.Literal(_LAST_LETTER))
+            return self._with_former(begins, words) if addresses.is_valid(words) else begins
         return pg.SQL(
             "({address} LIKE lower({pattern}) OR contact.name ILIKE {pattern}"
             " OR (contact.external_id IS NOT NULL AND contact.external_id = {words}))"
@@ -154,6 +185,28 @@ class _Compiler:
             pattern=self._value(_pattern(Op.CONTAINS, words), "text"),
             words=self._value(words, "text"),
         )
+
+    def _in_all_contacts(self, at: datetime) -> Composed:
+        """Compared so that the planner expects nearly all active contacts."""
+        self.params["hash_key"] = hash_key.read()
+        return pg.SQL(_IN_ALL_CONTACTS).format(
+            is_by_hand=pg.SQL(_IS_BY_HAND),
+            reach=reach.join_reach(self._value(at, "timestamptz")),
+            reasons=self._value(["by_hand", reach.LEFT_EVERY_LIST, reach.ON_BREAK], "text[]"),
+        )
+
+    def _with_former(self, begins: Composable, address: str) -> Composed:
+        """As one set of ids: beside an OR, the planner may read every contact in its order.
+
+        Served by contacts_contact_by_former.
+        """
+        return pg.SQL(
+            "contact.id IN (SELECT contact.id FROM contacts_contact AS contact"
+            " WHERE contact.workspace_id = %(workspace)s::bigint AND contact.deleted_at IS NULL"
+            " AND {begins} UNION SELECT contact.id FROM contacts_contact AS contact"
+            " WHERE contact.workspace_id = %(workspace)s::bigint"
+            " AND contact.former_addresses @> ARRAY[lower({address})])"
+        ).format(begins=begins, address=self._value(address, "text"))
 
     def _attribute(self, key: str, op: Op, value: object) -> Composed:
         items = value if isinstance(value, tuple) else (value,)
@@ -168,8 +221,10 @@ class _Compiler:
                 return pg.SQL("((contact.attributes ->> {}) {})").format(name, word)
             case Op.STARTS_WITH | Op.CONTAINS:
                 return self._text_within(key, _pattern(op, str(value)))
+            case Op.BEFORE | Op.SINCE if isinstance(value, date):
+                return self._ordered(DAY, key, op, self._value(value.isoformat(), "text"))
             case _:
-                return self._number(key, op, value)
+                return self._ordered(NUMBER, key, op, self._value(_json(value), "numeric"))
 
     def _contained(self, parts: list[dict[str, object]]) -> Composed:
         """Served by contacts_contact_by_attribute, one look-up for each part."""
@@ -187,19 +242,19 @@ class _Compiler:
             " AND contact.attributes ->> {name} LIKE {pattern})"
         ).format(name=self._value(key, "text"), pattern=self._value(pattern, "text"))
 
-    def _number(self, key: str, op: Op, value: object) -> Composed:
-        number = pg.SQL(NUMBER).format(
+    def _ordered(self, reading: LiteralString, key: str, op: Op, value: Composed) -> Composed:
+        read = pg.SQL(reading).format(
             attributes=pg.SQL("contact.attributes"), key=self._value(key, "text")
         )
-        return pg.SQL("(({number}) {op} {value} AND ({number}) IS NOT NULL)").format(
-            number=number,
-            op=pg.SQL(_OPERATORS[op]),
-            value=self._value(_json(value), "numeric"),
+        return pg.SQL("(({read}) {op} {value} AND ({read}) IS NOT NULL)").format(
+            read=read, op=pg.SQL(_OPERATORS[op]), value=value
         )
 
     def _column(self, test: Comparison) -> Composed:
         if test.field is Column.OCD_IDS:
             return self._ocd_ids(test.op, test.value)
+        if test.field is Column.DOMAIN:
+            return self._domain(test.value)
         op, value = test.op, test.value
         name = pg.Identifier("contact", str(test.field))
         match op:
@@ -215,6 +270,11 @@ class _Compiler:
         return pg.SQL("({name} IS NOT NULL AND {name} {op} {wanted})").format(
             name=name, op=pg.SQL(_OPERATORS[op]), wanted=wanted
         )
+
+    def _domain(self, value: object) -> Composed:
+        domain = pg.SQL(DOMAIN).format(address=pg.Identifier("contact", "address"))
+        domains = list(value) if isinstance(value, tuple) else [value]
+        return pg.SQL("({} = ANY ({}))").format(domain, self._value(domains, "text[]"))
 
     def _ocd_ids(self, op: Op, value: object) -> Composed:
         """Served by contacts_contact_by_place."""
@@ -243,6 +303,12 @@ _STANDINGS: Mapping[Standing, LiteralString] = {
     ),
     Standing.SUPPRESSED: "contact.state = 'active' AND " + _IS_BY_HAND,
 }
+_IN_ALL_CONTACTS: LiteralString = """(
+    contact.state = 'active' AND NOT contact.is_unconfirmed AND (
+        CASE WHEN {is_by_hand} THEN 'by_hand'
+             ELSE (SELECT reach.kept_back FROM (SELECT) AS one {reach}) END = ANY ({reasons})
+    ) IS NOT TRUE
+)"""
 _OPERATORS: Mapping[Op, LiteralString] = {
     Op.IS: "=",
     Op.IN: "=",

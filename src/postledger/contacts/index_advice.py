@@ -11,7 +11,7 @@ from psycopg import sql as pg
 
 from postledger.contacts import audience as audiences
 from postledger.contacts import sql
-from postledger.contacts.filter_sql import NUMBER
+from postledger.contacts.filter_sql import DAY, DOMAIN, NUMBER
 from postledger.contacts.filters.expressions import (
     All,
     AnyOf,
@@ -19,6 +19,7 @@ from postledger.contacts.filters.expressions import (
     Column,
     Comparison,
     Filter,
+    InAllContacts,
     Named,
     Not,
     OnList,
@@ -79,7 +80,7 @@ def _missing_indexes(workspace_id: int, audience: Filter) -> Sequence[str] | Non
             alternatives = [_missing_indexes(workspace_id, part) for part in parts]
             served = [statements for statements in alternatives if statements is not None]
             return [*chain(*served)] if len(served) == len(alternatives) else None
-        case Named() | Stands():
+        case Named() | Stands() | InAllContacts():
             return None  # a search, not a filter that somebody uses again
         case Not() | OnList() | Comparison():
             return _index_for(audience) if _share(workspace_id, audience) <= FEW else None
@@ -93,8 +94,8 @@ def _index_for(audience: Not | OnList | Comparison) -> Sequence[str] | None:
             return _create_unless_exists(_WITHOUT, key)
         case Comparison(AttributeField(key), op) if op in _FOR_ATTRIBUTES:
             return _create_unless_exists(_FOR_ATTRIBUTES[op], key)
-        case Comparison(Column.UPDATED_AT):
-            return _create_unless_exists("(workspace_id, updated_at) WHERE deleted_at IS NULL")
+        case Comparison(Column() as column) if column in _FOR_COLUMNS:
+            return _create_unless_exists(_FOR_COLUMNS[column])
         case Not():
             return None  # no index finds the rows that lack a value
         case _:
@@ -104,14 +105,21 @@ def _index_for(audience: Not | OnList | Comparison) -> Sequence[str] | None:
 # Not partial where it matters how many rows have which value: for a partial index, the planner does
 # not use the statistics of ANALYZE.
 _BY_NUMBER: LiteralString = "(workspace_id, (" + " ".join(NUMBER.split()) + "))"
+_BY_DAY: LiteralString = "(workspace_id, (" + " ".join(DAY.split()) + "))"
 _FOR_ATTRIBUTES: dict[Op, LiteralString] = {
     Op.OVER: _BY_NUMBER,
     Op.AT_LEAST: _BY_NUMBER,
     Op.UNDER: _BY_NUMBER,
     Op.AT_MOST: _BY_NUMBER,
+    Op.BEFORE: _BY_DAY,
+    Op.SINCE: _BY_DAY,
     Op.STARTS_WITH: "(workspace_id, (attributes ->> {key}) text_pattern_ops)",
     Op.CONTAINS: "USING gin ((attributes ->> {key}) gin_trgm_ops)",
     Op.EXISTS: "(workspace_id, id) WHERE deleted_at IS NULL AND (attributes ->> {key}) IS NOT NULL",
+}
+_FOR_COLUMNS: dict[Column, LiteralString] = {
+    Column.DOMAIN: "(workspace_id, (" + DOMAIN + "))",
+    Column.UPDATED_AT: "(workspace_id, updated_at) WHERE deleted_at IS NULL",
 }
 _WITHOUT: LiteralString = (
     "(workspace_id, id) WHERE deleted_at IS NULL AND (attributes ->> {key}) IS NULL"
@@ -119,8 +127,8 @@ _WITHOUT: LiteralString = (
 
 
 def _create_unless_exists(definition: LiteralString, key: str = "") -> Sequence[str]:
-    attributes = pg.SQL("attributes")
-    columns = pg.SQL(definition).format(key=pg.Literal(key), attributes=attributes).as_string()
+    names = {"attributes": pg.SQL("attributes"), "address": pg.SQL("address")}
+    columns = pg.SQL(definition).format(key=pg.Literal(key), **names).as_string()
     # The name identifies the definition.
     name = f"contacts_contact_{sha256(columns.encode()).hexdigest()[:8]}"
     [(exists,)] = sql.rows("SELECT to_regclass(%(name)s) IS NOT NULL", {"name": name})

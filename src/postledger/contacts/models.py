@@ -278,7 +278,7 @@ class Suppression(models.Model):
     # None: all mail.
     list = models.ForeignKey(List, on_delete=models.PROTECT, null=True, db_index=False)
     reason = models.TextField()
-    # Its owner unsubscribed, which is remembered under a stronger reason.
+    # Its owner unsubscribed, or complained and bounced; kept under a stronger reason.
     has_left = models.BooleanField(db_default=False)
     created_at = models.DateTimeField(db_default=Now())
 
@@ -306,6 +306,12 @@ class Suppression(models.Model):
                 fields=["workspace"],
                 condition=models.Q(reason=SuppressionReason.BY_HAND.value),
                 name="contacts_suppression_by_hand",
+            ),
+            # Serves mail to all contacts: where nobody left a list, no address is looked up.
+            models.Index(
+                fields=["workspace", "list"],
+                condition=models.Q(list__isnull=False),
+                name="contacts_suppression_of_list",
             ),
         )
 

@@ -76,7 +76,8 @@ class SuppressionStatus:
     """How an address is suppressed, for all mail or for one list; without a reason it is not."""
 
     reason: SuppressionReason | None = None
-    has_left: bool = False  # its owner unsubscribed, even if there is a stronger reason by now
+    # Its owner unsubscribed, or complained and bounced, even if there is a stronger reason by now.
+    has_left: bool = False
 
 
 NOT_SUPPRESSED = SuppressionStatus()
@@ -91,6 +92,19 @@ def implied_state(status: SuppressionStatus) -> ContactState:
             return ContactState.UNSUBSCRIBED
         case SuppressionReason.BY_HAND | None:
             return ContactState.UNSUBSCRIBED if status.has_left else ContactState.ACTIVE
+
+
+def state_at_new_address(
+    state: ContactState, *, new: SuppressionStatus, had_left: bool
+) -> ContactState:
+    """The state of a contact whose address is corrected: a bounce was of the old address alone.
+
+    `had_left` says that the contact unsubscribed or complained, under any address that it had: a
+    wish counts for every address.
+    """
+    if state is ContactState.BOUNCED:
+        state = ContactState.UNSUBSCRIBED if had_left else ContactState.ACTIVE
+    return max(state, implied_state(new), key=lambda one: one.priority)
 
 
 def after_undo(status: SuppressionStatus) -> SuppressionStatus:

@@ -24,7 +24,8 @@ class SuppressionUnknownError(NotFoundError):
 
 
 # Ends every INSERT INTO contacts_suppression AS s: the strongest reason stays, and once the owner
-# of an address has left, that stays too. Rows that do not change are not returned.
+# of an address has left, that stays too; so does a complaint under a bounce, which may be lifted.
+# Rows that do not change are not returned.
 KEEP_STRONGEST = pg.SQL("""
 ON CONFLICT (workspace_id, address_hash, list_id) DO UPDATE SET
     reason = CASE
@@ -33,7 +34,10 @@ ON CONFLICT (workspace_id, address_hash, list_id) DO UPDATE SET
         THEN excluded.reason ELSE s.reason
     END,
     has_left = s.has_left OR excluded.has_left
-WHERE excluded.has_left AND NOT s.has_left
+        OR ARRAY[s.reason, excluded.reason] @> ARRAY['bounced', 'complained']
+WHERE NOT s.has_left AND (
+    excluded.has_left OR ARRAY[s.reason, excluded.reason] @> ARRAY['bounced', 'complained']
+)
    OR array_position({order}::text[], excluded.reason) > array_position({order}::text[], s.reason)
 """).format(order=pg.Literal([reason.value for reason in SuppressionReason]))
 
@@ -149,3 +153,22 @@ def find_status(
     """How an address is suppressed for one list, or without a list for all mail."""
     row = sql.first(_STATUS, {"workspace": workspace_id, "list": list_id, "address": address})
     return SuppressionStatus(SuppressionReason(row[0]), row[1]) if row else NOT_SUPPRESSED
+
+
+_ANY_WISH: LiteralString = """
+SELECT EXISTS (
+    SELECT FROM contacts_suppression
+    WHERE workspace_id = %(workspace)s AND list_id IS NULL
+      AND address_hash = ANY (ARRAY(
+          SELECT contacts_fingerprint(%(hash_key)s::bytea, address)
+          FROM unnest(%(addresses)s::text[]) AS given (address)
+      ))
+      AND (has_left OR reason = 'complained')
+)
+"""
+
+
+def is_any_wish(workspace_id: int, addresses: Sequence[str]) -> bool:
+    """Whether the owner of one of some addresses unsubscribed from all mail, or complained."""
+    [(is_any,)] = sql.rows(_ANY_WISH, {"workspace": workspace_id, "addresses": list(addresses)})
+    return bool(is_any)

@@ -4,10 +4,10 @@ import re
 from collections.abc import Collection
 
 from postledger.lib.errors import RefusedError
-from postledger.lib.sentences import say
-from postledger.lib.values import LOCALE_PATTERN
+from postledger.lib.sentences import Sentence, say
+from postledger.lib.values import LOCALE_PATTERN, LONGEST_LOCALE, describe_no_locale
 
-LONGEST = 35
+LONGEST = LONGEST_LOCALE
 
 # As of a contact, or nobody would match; programs may also ask for a variant, like de-1996.
 _LOCALE = re.compile(rf"{LOCALE_PATTERN}(-([a-z0-9]{{5,8}}|[0-9][a-z0-9]{{3}}))*")
@@ -47,14 +47,22 @@ def choose(requested: str, *, available: Collection[str], fallback: str = "") ->
         wanted = wanted.rpartition("-")[0]
     if fallback and _fold(fallback) in spelling:
         return spelling[_fold(fallback)]
-    raise MissingLocaleError(
-        say(
-            "The template has no text for the locale '%(requested)s'; it has %(available)s. Ask"
-            " for one of these, or add a version of the template that has this one or a"
-            " fallback.",
-            requested=requested,
-            available=", ".join(sorted(available)) or say("none"),
+    raise MissingLocaleError(_say_missing(requested, ", ".join(sorted(available)) or say("none")))
+
+
+def _say_missing(requested: str, available: str | Sentence) -> Sentence:
+    if not requested:
+        return say(
+            "The template has no text for readers without a language; it has %(available)s. Ask"
+            " for one of these, or add a version of the template that has a fallback.",
+            available=available,
         )
+    return say(
+        "The template has no text for the locale '%(requested)s'; it has %(available)s. Ask"
+        " for one of these, or add a version of the template that has this one or a"
+        " fallback.",
+        requested=requested,
+        available=available,
     )
 
 
@@ -64,13 +72,7 @@ def canonical(locale: str) -> str:
     written = "-".join([language, *map(_capitalize, others)])
     # Before it was spelled so: ß and the like have several spellings.
     if len(locale) > LONGEST or not locale.isascii() or not _LOCALE.fullmatch(written):
-        raise InvalidLocaleError(
-            say(
-                "'%(locale)s' is not a locale: write a language like en, and a region after a"
-                " hyphen where it matters, like pt-BR.",
-                locale=locale[:LONGEST],
-            )
-        )
+        raise InvalidLocaleError(describe_no_locale(locale))
     return written
 
 

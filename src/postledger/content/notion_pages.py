@@ -1,6 +1,6 @@
 """Reads and writes pages of Notion with a workspace's token, and keeps their pictures."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
@@ -58,13 +58,18 @@ def require_notion(workspace_id: int) -> NotionSettings:
     return notion
 
 
-def check_token(token: str) -> None:
-    """Raises NotionUnauthorizedError if Notion refuses the token, RefusedError if it says nothing.
+def check_notion(token: str, databases: Iterable[str]) -> bool:
+    """Whether a page is shared with a token, and these databases certainly.
 
-    Somebody waits for it, so Notion is asked once.
+    Raises NotionUnauthorizedError if Notion refuses the token, NotionPageNotFoundError if it does
+    not show a database, and RefusedError if it says nothing. Somebody waits for it, so each is
+    asked once.
     """
     with client.connect(token, base_url=settings.NOTION_URL, patience=_PATIENCE_OF_CHECK) as reader:
         reader.check_token()
+        for database_id in databases:
+            reader.check_database(database_id)
+        return reader.sees_any_page()
 
 
 def read_page(notion: NotionSettings, page_id: str) -> Page:

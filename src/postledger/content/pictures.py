@@ -1,6 +1,8 @@
 """Pictures that people upload for mail: kept in the database, and shown at a public address."""
 
 import secrets
+from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
 
 from django.conf import settings
@@ -17,6 +19,14 @@ _NAME_BYTES = 32
 
 class InvalidPictureError(RefusedError):
     code = "invalid_picture"
+
+
+@dataclass(frozen=True, slots=True)
+class PictureSummary:
+    id: int
+    file_name: str  # the end of its address
+    byte_count: int
+    created_at: datetime
 
 
 def find_base_url() -> str:
@@ -74,6 +84,22 @@ def refuse_large() -> InvalidPictureError:
             most=MOST_BYTES // 1024**2,
         )
     )
+
+
+def list_newest(
+    workspace_id: int, *, limit: int, before: int | None = None
+) -> list[PictureSummary]:
+    """A workspace's pictures, or those before one of them, the newest first."""
+    pictures = models.Picture.objects.filter(workspace_id=workspace_id)
+    if before is not None:
+        pictures = pictures.filter(pk__lt=before)
+    rows = pictures.order_by("-pk").values_list(
+        "pk", "name", "media_type", Length("content"), "created_at"
+    )
+    return [
+        PictureSummary(pk, f"{name}.{ENDINGS[media_type]}", byte_count, created_at)
+        for pk, name, media_type, byte_count, created_at in rows[:limit]
+    ]
 
 
 def find_size(name: str, media_type: str) -> int | None:

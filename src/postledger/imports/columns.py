@@ -1,10 +1,11 @@
 """Which column of a file holds which field of a contact."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from postledger.contacts import details
 from postledger.contacts.csv_columns import ATTRIBUTE, PARTS_OF_NAME, Field, usual_targets
+from postledger.contacts.state_columns import StateColumn, find_kind
 from postledger.imports.refusals import InvalidMappingError
 from postledger.lib.sentences import say
 
@@ -20,14 +21,19 @@ class Columns:
     header: tuple[str, ...]
     fields: Mapping[Field, int]
     attributes: tuple[tuple[str, int], ...]
+    # Any number of columns says who left the old tool.
+    old_states: tuple[tuple[int, StateColumn], ...] = ()
 
     def targets(self) -> dict[str, str]:
         """The complete mapping, as it is kept with an import."""
         attributes = {self.header[index]: ATTRIBUTE + key for key, index in self.attributes}
+        states = {self.header[index]: Field.OLD_STATE.value for index, _ in self.old_states}
         # The parts of a name are both, and the field says more.
-        return attributes | {
-            self.header[index]: field.value for field, index in self.fields.items()
-        }
+        return (
+            attributes
+            | states
+            | {self.header[index]: field.value for field, index in self.fields.items()}
+        )
 
     def name_of(self, field: Field) -> str:
         """What the file calls the column of a field; empty without such a column."""
@@ -39,14 +45,18 @@ def map_columns(
 ) -> Columns:
     """Finds the target of each column: by the mapping, else by its name, else as an attribute.
 
-    Columns without a name are ignored. `state_like` are those whose values say who gets mail.
+    Columns without a name are ignored. `state_like` are those that seem to say who gets mail.
     """
     _refuse_invalid(header, mapping)
     usual = usual_targets(header, state_like)
     targets: dict[str, int] = {}
+    old_states: list[tuple[int, StateColumn]] = []
     for index, name in enumerate(header):
         target = mapping.get(name) or usual.get(name, IGNORED)
         if not name or target == IGNORED:
+            continue
+        if target == Field.OLD_STATE:
+            old_states.append((index, find_kind(name) or StateColumn.STATE))
             continue
         if target in targets:
             raise _mapped_twice(target, header[targets[target]], name)
@@ -62,7 +72,7 @@ def map_columns(
         if part.value in targets:
             _add_attribute(targets, part, header)
     fields = {Field(target): index for target, index in targets.items() if target in _FIELDS}
-    return Columns(tuple(header), fields, tuple(_attributes(targets)))
+    return Columns(tuple(header), fields, tuple(_attributes(targets)), tuple(old_states))
 
 
 def _add_attribute(targets: dict[str, int], part: Field, header: Sequence[str]) -> None:
@@ -71,6 +81,12 @@ def _add_attribute(targets: dict[str, int], part: Field, header: Sequence[str]) 
     if attribute in targets:
         raise _mapped_twice(attribute, header[targets[attribute]], header[index])
     targets[attribute] = index
+
+
+def find_unread_states(columns: Columns, state_like: Iterable[str]) -> list[str]:
+    """The columns that say who gets mail, and are not read so: one that is excuses no other."""
+    read = {columns.header[index] for index, _ in columns.old_states}
+    return [name for name in state_like if name not in read]
 
 
 def exact_mapping(header: Sequence[str], targets: Mapping[str, str]) -> dict[str, str]:

@@ -7,7 +7,6 @@ run begins with the row after the last one that counts.
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, field, fields
-from operator import attrgetter
 from typing import LiteralString
 
 import psycopg
@@ -16,11 +15,10 @@ from django.db import IntegrityError, connection, transaction
 from postledger.contacts import sql
 from postledger.contacts.actions import apply_feedback
 from postledger.contacts.consent import Origin
-from postledger.contacts.csv_columns import Field
 from postledger.imports import staging
 from postledger.imports.columns import Columns
 from postledger.imports.models import Import, ImportState
-from postledger.imports.problems import MOST_PROBLEMS, RowProblem
+from postledger.imports.problems import MOST_PROBLEMS, ChunkProblems, RowProblem
 from postledger.imports.refusals import ImportMovedError
 from postledger.imports.rows import PreparedChunk
 from postledger.lib.sentences import say
@@ -102,14 +100,15 @@ def _import_chunk(import_id: int, target: Target, chunk: PreparedChunk) -> None:
     lock_consents(target)
     earlier_problems = _claim(import_id, chunk)
     duplicates = staging.stage_rows(target.columns, chunk.lines)
-    counts, problems = merge_staged(target, chunk, duplicates)
+    counts, of_chunk = merge_staged(target, chunk, duplicates)
+    problems = of_chunk.in_order()
     _save_problems(import_id, problems[: max(0, MOST_PROBLEMS - earlier_problems)])
     _advance(import_id, chunk, counts, len(problems))
 
 
 def lock_consents(target: Target) -> None:
     """Takes the lock of the transaction that merges: alone, if the file can end consents."""
-    if Field.OLD_STATE in target.columns.fields:
+    if target.columns.old_states:
         sql.take_consent_lock(target.workspace_id)
     else:
         sql.share_consent_lock(target.workspace_id)
@@ -117,8 +116,8 @@ def lock_consents(target: Target) -> None:
 
 def merge_staged(
     target: Target, chunk: PreparedChunk, duplicates: list[RowProblem]
-) -> tuple[RowCounts, list[RowProblem]]:
-    """Writes the contacts and subscriptions of the staged rows; returns the problems by row.
+) -> tuple[RowCounts, ChunkProblems]:
+    """Writes the contacts and subscriptions of the staged rows; returns the problems of rows.
 
     The caller's transaction has called `lock_consents`.
     """
@@ -135,6 +134,7 @@ def merge_staged(
         *staging.remove_taken_ids(columns, target.workspace_id),
         *staging.match_contacts(columns, params),
     ]
+    lost_numbers = staging.find_lost_numbers(columns)
     created, updated, unchanged = _write_contacts(params)
     counts = RowCounts(
         created=created,
@@ -145,15 +145,15 @@ def merge_staged(
         blank=chunk.blank_count,
         reasons=Counter(problem.problem for problem in refused),
     )
-    problems = [*refused, *duplicates]
-    lost_rows = {problem.row for problem in problems}
-    problems += [remark for remark in chunk.remarks if remark.row not in lost_rows]
+    lost_rows = {problem.row for problem in (*refused, *duplicates)}
+    remarks = [remark for remark in chunk.remarks if remark.row not in lost_rows]
+    others = [*duplicates, *lost_numbers, *remarks]
     if target.list_id is not None:
         counts.subscribed = sql.rows(_SUBSCRIBE, params)[0][0]
-    if target.list_id is not None or Field.OLD_STATE in columns.fields:
+    if target.list_id is not None or columns.old_states:
         counts.kept_back, kept_back = staging.find_kept_back(columns)
-        problems += kept_back
-    return counts, sorted(problems, key=attrgetter("row"))
+        others += kept_back
+    return counts, ChunkProblems(refused, others)
 
 
 def _end_consents(target: Target, chunk: PreparedChunk) -> None:

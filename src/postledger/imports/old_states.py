@@ -1,12 +1,14 @@
 """Reads whether the tool that a file comes from mailed a person, as its exports say it."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 
 from postledger.contacts.consent import StateReport
-from postledger.contacts.csv_columns import fold_words
+from postledger.contacts.state_columns import ANSWERS, StateColumn, find_kind
 from postledger.contacts.states import ConsentAction, ContactState, SuppressionReason
+from postledger.lib.folding import fold_words
 
 # Of the values of a column, to look like such states: programs add words of their own.
 _MOST_UNKNOWN = 0.1
@@ -91,18 +93,115 @@ _BY_WORD = {
 }
 
 
+class Answer(StrEnum):
+    """What a cell answers to the question that its column asks."""
+
+    YES = "yes"
+    NO = "no"
+    MISSING = "missing"
+
+
+_ANSWERS: Mapping[Answer, str] = {
+    Answer.YES: (
+        "yes, y, true, t, 1, on, x, ✓, ja, j, да, истина, sim, tak, sí, verdadero, oui, vrai"
+    ),
+    Answer.NO: "no, n, false, f, 0, off, nein, нет, ложь, não, nie, falso, non, faux",
+    Answer.MISSING: "null, none, n/a, nan",
+}
+_BY_ANSWER = {"": Answer.MISSING} | {
+    fold_words(word): answer for answer, words in _ANSWERS.items() for word in words.split(", ")
+}
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+# A whole cell: a date with a word behind it may say the contrary.
+_DATE = re.compile(
+    rf"""(?:
+        [12]\d{{3}}([-/.])\d{{1,2}}\1\d{{1,2}}
+        | \d{{1,2}}([-/.])\d{{1,2}}\2(?:\d{{2}}){{1,2}}
+        | {_MONTH}[ ]\d{{1,2}},?[ ]\d{{4}}
+        | \d{{1,2}}\.?[ -]{_MONTH}[ -]\d{{4}}
+    )
+    (?:(?:T|,?[ ])\d{{1,2}}:\d{{2}}(?::\d{{2}}(?:[.,]\d{{1,9}})?)?(?:[ ]?[AP]M)?)?
+    (?:[ ]?(?:Z|UTC|GMT|[+-]\d{{2}}:?(?:\d{{2}})?))?""",
+    re.VERBOSE | re.IGNORECASE,
+)
+# Words that say the same whatever was asked.
+_NO_MAIL: Mapping[Answer | OldState, OldState] = {
+    state: state
+    for state in (
+        OldState.NOT_SUBSCRIBED,
+        OldState.UNSUBSCRIBED,
+        OldState.COMPLAINED,
+        OldState.BOUNCED,
+    )
+}
+_CONSENT: Mapping[Answer | OldState, OldState] = {
+    **_NO_MAIL,
+    Answer.YES: OldState.SUBSCRIBED,
+    Answer.NO: OldState.UNSUBSCRIBED,
+    OldState.SUBSCRIBED: OldState.SUBSCRIBED,
+}
+# Of an answer, and of a word; every other one cannot be read.
+_MEANINGS: Mapping[StateColumn, Mapping[Answer | OldState, OldState]] = {
+    StateColumn.OPT_OUT: {
+        **_NO_MAIL,
+        Answer.YES: OldState.UNSUBSCRIBED,
+        Answer.NO: OldState.SUBSCRIBED,
+        Answer.MISSING: OldState.SUBSCRIBED,
+    },
+    StateColumn.CONSENT: _CONSENT,
+    StateColumn.CONSENT_TIME: {**_CONSENT, Answer.MISSING: OldState.SUBSCRIBED},
+}
+# Of what several columns say of a person, the last one here counts.
+_STRENGTH = (
+    OldState.SUBSCRIBED,
+    OldState.NOT_SUBSCRIBED,
+    OldState.UNKNOWN,
+    OldState.UNSUBSCRIBED,
+    OldState.COMPLAINED,
+    OldState.BOUNCED,
+)
+
+
 @lru_cache(maxsize=4096)
-def read_old_state(cell: str) -> OldState:
-    """What a cell says; an empty or unknown one says nothing that a consent could rest on."""
-    return _BY_WORD.get(fold_words(cell), OldState.UNKNOWN)
+def read_old_state(cell: str, column: StateColumn = StateColumn.STATE) -> OldState:
+    """What a cell says; an unknown one says nothing that a consent could rest on.
+
+    An empty one is unknown, unless the column has those who opted out, or when people agreed.
+    """
+    state = _BY_WORD.get(fold_words(cell), OldState.UNKNOWN)
+    if column is StateColumn.STATE:
+        return state
+    said = read_answer(cell) or state
+    return _MEANINGS[column].get(said, OldState.UNKNOWN)
+
+
+def read_answer(cell: str) -> Answer | None:
+    """A yes or a no; a date is a yes, and None is no answer."""
+    if _is_zero_date(cell):
+        return Answer.MISSING
+    if _DATE.fullmatch(cell):
+        return Answer.YES
+    return _BY_ANSWER.get(fold_words(cell))
+
+
+def _is_zero_date(cell: str) -> bool:
+    """Whether it is what databases write for no date, in any order: 00.00.0000 00:00."""
+    signs = set(cell)
+    return "0" in signs and not signs.isdisjoint("-/.") and signs <= set("0-/.: TZ")
+
+
+def find_strongest(states: Iterable[OldState]) -> OldState:
+    """What several columns say of one person together."""
+    return max(states, key=_STRENGTH.index, default=OldState.SUBSCRIBED)
 
 
 def find_state_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """The columns whose values look like states of people in another tool."""
+    """The columns that say by their names, or seem to say by their values, who gets mail."""
     return tuple(
         name
         for number, name in enumerate(header)
-        if name and _look_like_states(row[number] for row in rows if number < len(row))
+        if find_kind(name) in ANSWERS
+        or (name and _look_like_states(row[number] for row in rows if number < len(row)))
     )
 
 

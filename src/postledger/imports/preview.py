@@ -1,7 +1,8 @@
 """The dry run of an import: each chunk is merged and rolled back."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,9 +15,10 @@ from postledger.contacts.models import Contact, List
 from postledger.imports import merging, reading, running, staging
 from postledger.imports.columns import Columns, map_columns
 from postledger.imports.merging import RowCounts, Target
-from postledger.imports.problems import RowProblem
+from postledger.imports.problems import ChunkProblems
 from postledger.imports.reading import FileSurvey
 from postledger.imports.rows import PreparedChunk
+from postledger.imports.staging import OwnChoice
 from postledger.observability import masking
 
 _SAMPLES = 5
@@ -44,14 +46,24 @@ class ImportPreview(RowCounts):
     columns: Columns
     samples: list[str] = field(default_factory=list)  # of contacts that would change
     changes: list[FieldChange] = field(default_factory=list)  # of the same contacts, each apart
+    # Contacts who confirmed or left by themselves: how many, and the ids of the first ones.
+    own_choices: Counter[OwnChoice] = field(default_factory=Counter)
+    choosers: dict[OwnChoice, list[int]] = field(default_factory=dict)
 
     @property
     def row_count(self) -> int:
         return self.survey.row_count
 
+    def add_choices(self, choices: Iterable[tuple[int, OwnChoice]]) -> None:
+        for contact_id, choice in choices:
+            self.own_choices[choice] += 1
+            choosers = self.choosers.setdefault(choice, [])
+            if len(choosers) < _SAMPLES:
+                choosers.append(contact_id)
+
 
 type ReportPreview = Callable[[ImportPreview], None]
-type KeepProblems = Callable[[Sequence[RowProblem]], None]
+type KeepProblems = Callable[[ChunkProblems], None]
 
 
 def preview_import(  # noqa: PLR0913  what an import takes, and two callbacks
@@ -77,6 +89,7 @@ def preview_import(  # noqa: PLR0913  what an import takes, and two callbacks
     preview = ImportPreview(survey=survey, columns=columns)
     target = Target(workspace_id, list_id, preview.columns, source="dry run", actor="")
     staging.forget_addresses()
+    staging.collect_former(workspace_id)
     for chunk in running.prepared_chunks(
         path, survey, target.columns, byte=survey.first_byte, row=2
     ):
@@ -88,7 +101,7 @@ def preview_import(  # noqa: PLR0913  what an import takes, and two callbacks
 @transaction.atomic
 def _try_chunk(
     target: Target, chunk: PreparedChunk, preview: ImportPreview, new_list: str
-) -> list[RowProblem]:
+) -> ChunkProblems:
     # Outside of what is rolled back: the next chunks look for the addresses of this one.
     duplicates = staging.stage_rows(target.columns, chunk.lines)
     with transaction.atomic():
@@ -96,6 +109,11 @@ def _try_chunk(
         if new_list:
             target = replace(target, list_id=_create_list(target.workspace_id, new_list))
         counts, problems = merging.merge_staged(target, chunk, duplicates)
+        former = staging.find_former(target.columns)
+        problems = replace(problems, others=[*problems.others, *former])
+        choices = staging.find_own_choices()
+        if target.list_id is not None:
+            choices += staging.find_returning(target.workspace_id, target.list_id)
         row_numbers = staging.find_changed(_SAMPLES - len(preview.samples))
         after = _read_contacts(row_numbers)
         transaction.set_rollback(True)
@@ -103,6 +121,7 @@ def _try_chunk(
     preview.samples += samples
     preview.changes += changes
     preview.add(counts)
+    preview.add_choices(choices)
     return problems
 
 

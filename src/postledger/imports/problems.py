@@ -1,7 +1,8 @@
 """Rows of a file that are not imported as they stand, for people who repair the file."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
+from operator import attrgetter
 from typing import Any, Self
 
 from postledger.contacts.csv_columns import csv_line
@@ -41,6 +42,17 @@ class RowProblem:
         who is erased; the row number is enough to find the row.
         """
         return replace(self, value=mask_value(self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkProblems:
+    """The problems of a chunk's rows."""
+
+    refused: Sequence[RowProblem]
+    others: Sequence[RowProblem]  # of rows that are imported in part, or by an earlier row
+
+    def in_order(self) -> list[RowProblem]:
+        return sorted((*self.refused, *self.others), key=attrgetter("row"))
 
 
 def _mask_values(problem: Sentence) -> Sentence:

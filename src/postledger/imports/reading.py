@@ -42,7 +42,7 @@ class FileSurvey:
     row_count: int  # without the header
     size: int
     sha256: str
-    state_like: tuple[str, ...] = ()  # columns whose first values say who gets mail
+    state_like: tuple[str, ...] = ()  # columns that look as if they said who gets mail
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from postledger.contacts import details
 from postledger.contacts.consent import StateReport
 from postledger.contacts.csv_columns import Field, read_cell
 from postledger.contacts.details import Details, InvalidContactError
+from postledger.contacts.state_columns import ANSWERS, StateColumn
 from postledger.imports import locales, old_states
 from postledger.imports.columns import Columns
-from postledger.imports.old_states import OldState
+from postledger.imports.old_states import Answer, OldState
 from postledger.imports.problems import RowProblem
 from postledger.imports.reading import FileChunk
 from postledger.lib.sentences import Sentence, say
@@ -77,7 +78,7 @@ def prepare_chunk(columns: Columns, chunk: FileChunk) -> PreparedChunk:
                 line = read_row(_without(cells, columns.fields[Field.LOCALE]))
                 prepared.remarks.append(_problem(columns, row, error))
             prepared.lines.append(f"{row}\t{line}\n")
-            if Field.OLD_STATE in columns.fields:
+            if columns.old_states:
                 _note_old_state(columns, row, cells, prepared)
         except _RowRefusedError as error:
             prepared.problems.append(_problem(columns, row, error))
@@ -87,23 +88,44 @@ def prepare_chunk(columns: Columns, chunk: FileChunk) -> PreparedChunk:
 _UNKNOWN_STATE = say("This is no known state, so the import does not subscribe the person.")
 _NO_STATE = say("The state in the old tool is missing; the import does not subscribe the person.")
 _NAME_STATE = say("Write subscribed or unsubscribed, and import the row again.")
+_ANSWER = say("Write yes, no or a date, and import the row again.")
+_RENAME = say(
+    "Name the column Unsubscribed or Consent in the file, whichever it is, and upload it again:"
+    " this answer means the contrary in the other."
+)
 
 
 def _note_old_state(
     columns: Columns, row: int, cells: Sequence[str], prepared: PreparedChunk
 ) -> None:
     """Keeps the end of mail that the old tool reported of a row, or that the state is unknown."""
-    address, value = (
-        read_cell(cells[index]) if (index := columns.fields[each]) < len(cells) else ""
-        for each in (Field.EMAIL, Field.OLD_STATE)
-    )
-    state = old_states.read_old_state(value)
-    if report := old_states.report_old_state(address, state):
+    address = read_cell(cells[columns.fields[Field.EMAIL]])
+    states = _read_states(columns, cells)
+    strongest = old_states.find_strongest(states.values())
+    if report := old_states.report_old_state(address, strongest):
         prepared.ended.append(report)
-    if state is OldState.UNKNOWN:
-        column = columns.name_of(Field.OLD_STATE)
-        problem = _UNKNOWN_STATE if value else _NO_STATE
-        prepared.remarks.append(RowProblem.quoting(row, column, value, problem, _NAME_STATE))
+    if strongest is OldState.UNKNOWN:
+        index = next(index for index, state in states.items() if state is strongest)
+        value = read_cell(cells[index]) if index < len(cells) else ""
+        name, problem = columns.header[index], _UNKNOWN_STATE if value else _NO_STATE
+        remedy = _advise(dict(columns.old_states)[index], value)
+        prepared.remarks.append(RowProblem.quoting(row, name, value, problem, remedy))
+
+
+def _advise(kind: StateColumn, value: str) -> Sentence:
+    if kind in ANSWERS:
+        return _ANSWER
+    return _RENAME if old_states.read_answer(value) in {Answer.YES, Answer.NO} else _NAME_STATE
+
+
+def _read_states(columns: Columns, cells: Sequence[str]) -> dict[int, OldState]:
+    """What each column says of the person, by its position."""
+    return {
+        index: old_states.read_old_state(
+            read_cell(cells[index]) if index < len(cells) else "", kind
+        )
+        for index, kind in columns.old_states
+    }
 
 
 def _without(cells: list[str], index: int) -> list[str]:
@@ -124,11 +146,10 @@ def _row_reader(columns: Columns) -> Callable[[list[str]], str]:
     printable, so only backslashes need an escape; JSON escapes the remaining characters itself.
     """
     width = len(columns.header)
-    email, name, first, last, from_name, locale, time_zone, ocd_ids, external, old_state = (
+    email, name, first, last, from_name, locale, time_zone, ocd_ids, external, _ = (
         columns.fields.get(field, width) for field in Field
     )
     is_plain = PLAIN.fullmatch
-    has_states = Field.OLD_STATE in columns.fields
 
     def read_row(cells: list[str]) -> str:
         # One empty cell more than there are columns: fields without a column are read from it.
@@ -148,7 +169,7 @@ def _row_reader(columns: Columns) -> Callable[[list[str]], str]:
             _check_time_zone(read_cell(cells[time_zone])),
             _encode_attributes(columns, cells),
             _join_ocd_ids(cells[ocd_ids]),
-            old_states.read_old_state(read_cell(cells[old_state])) if has_states else "",
+            old_states.find_strongest(_read_states(columns, cells).values()),
         )
         return "\t".join(values).replace("\\", "\\\\")
 

@@ -1,7 +1,8 @@
 """Imports a file into a workspace's contacts, chunk by chunk, and resumes where it was left."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.db import transaction
@@ -10,7 +11,7 @@ from django.db.models.functions import Now
 from postledger.accounts import trail
 from postledger.contacts import lists
 from postledger.imports import merging, queries, reading, staging
-from postledger.imports.columns import Columns, exact_mapping, map_columns
+from postledger.imports.columns import Columns, exact_mapping, find_unread_states, map_columns
 from postledger.imports.merging import Target
 from postledger.imports.models import FilePart, Import, ImportState
 from postledger.imports.queries import ImportProgress
@@ -29,6 +30,12 @@ from postledger.lib.work_leases import Work
 type ReportProgress = Callable[[ImportProgress], None]
 
 
+@dataclass(frozen=True, slots=True)
+class StartedImport:
+    id: int
+    unread_states: Sequence[str]  # columns that look like states of people in another tool
+
+
 def start_import(  # noqa: PLR0913  a file, its destination, and the actor
     workspace_id: int,
     path: Path,
@@ -37,7 +44,7 @@ def start_import(  # noqa: PLR0913  a file, its destination, and the actor
     list_key: str | None = None,
     file_name: str = "",
     actor: str,
-) -> int:
+) -> StartedImport:
     """Creates an import of a file that can be read to its end; `run_import` does the work.
 
     `file_name` is that of the original, if the file was made from another one.
@@ -59,7 +66,7 @@ def start_import(  # noqa: PLR0913  a file, its destination, and the actor
             actor=actor,
         )
         note_start(record, actor=actor, list_key=list_key)
-    return record.pk
+    return StartedImport(record.pk, find_unread_states(columns, survey.state_like))
 
 
 def note_start(record: Import, *, actor: str, list_key: str | None) -> None:

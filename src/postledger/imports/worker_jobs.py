@@ -1,8 +1,9 @@
 """A worker's jobs with uploaded files: dry runs and imports, each by one worker at a time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from datetime import timedelta
+from operator import attrgetter
 from pathlib import Path
 from typing import LiteralString
 
@@ -17,7 +18,7 @@ from postledger.imports.columns import exact_mapping
 from postledger.imports.merging import RowCounts
 from postledger.imports.models import Import, ImportState
 from postledger.imports.preview import ImportPreview
-from postledger.imports.problems import RowProblem
+from postledger.imports.problems import ChunkProblems, RowProblem
 from postledger.imports.refusals import ImportAbandonedError
 from postledger.lib import database_outage, sentences, work_leases
 from postledger.lib.errors import RefusedError
@@ -118,14 +119,21 @@ def _preview(record: Import, path: Path, check: Callable[[object], None]) -> Non
 
 @dataclass(slots=True)
 class _FirstProblems:
-    """The first problems of a file, and how many there are."""
+    """The first problems of a file, those of refused rows before others, and how many there are."""
 
-    first: list[RowProblem] = field(default_factory=list)
+    refused: list[RowProblem] = field(default_factory=list)
+    others: list[RowProblem] = field(default_factory=list)
     count: int = 0
 
-    def add(self, of_chunk: Sequence[RowProblem]) -> None:
-        self.first += of_chunk[: _SHOWN_PROBLEMS - len(self.first)]
-        self.count += len(of_chunk)
+    @property
+    def first(self) -> list[RowProblem]:
+        return [*self.refused, *self.others][:_SHOWN_PROBLEMS]
+
+    def add(self, of_chunk: ChunkProblems) -> None:
+        kinds = ((self.refused, of_chunk.refused), (self.others, of_chunk.others))
+        for kept, new in kinds:
+            kept.extend(sorted(new, key=attrgetter("row"))[: _SHOWN_PROBLEMS - len(kept)])
+            self.count += len(new)
 
 
 def _document(dry_run: ImportPreview, kept: _FirstProblems) -> dict[str, object]:
@@ -136,6 +144,8 @@ def _document(dry_run: ImportPreview, kept: _FirstProblems) -> dict[str, object]
         "row_count": dry_run.row_count,
         "reasons": dict(dry_run.reasons.most_common(_SHOWN_REASONS)),
         "samples": dry_run.samples,
+        "own_choices": dry_run.own_choices,
+        "choosers": dry_run.choosers,
         "changes": [asdict(change) for change in dry_run.changes],
         "problems": [problem.write_document() for problem in kept.first],
         "problem_count": kept.count,

@@ -5,14 +5,24 @@ import re
 from collections.abc import Iterator, Mapping
 from uuid import UUID
 
-from postledger.lib.sentences import say
+from postledger.lib.sentences import Sentence, say
 
 KEY_PATTERN = "^[a-z0-9][a-z0-9-]{0,63}$"  # of the keys of lists and templates
 # A language, its script and its region: de, zh-Hant-TW, es-419.
 LOCALE_PATTERN = r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?"
+LONGEST_LOCALE = 35
 OCD_ID_PATTERN = r"ocd-[a-z]+/[^\s]{1,250}"
 _NOTION_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 UNSTORABLE = say("Contains a NUL byte or an unpaired surrogate; remove it.")
+
+
+def describe_no_locale(text: str) -> Sentence:
+    """What is wrong with a text that is no locale, in the same words wherever it was written."""
+    return say(
+        "'%(locale)s' is not the code of a language: write one like en, and a region after a"
+        " hyphen where it matters, like pt-BR.",
+        locale=text[:LONGEST_LOCALE],
+    )
 
 
 def is_storable(text: str) -> bool:

@@ -59,11 +59,13 @@ class VariantCount:
 
     kept_back: str | None  # None: none that the audience walk knows
     variant: str  # empty if all recipients get the same letter
+    is_on_list: bool  # of a campaign to all contacts: some list
     count: int
 
 
 _COUNTS = pg.SQL(
-    "SELECT recipient.kept_back, {variant}, count(*) FROM ({people}) AS recipient GROUP BY 1, 2"
+    "SELECT recipient.kept_back, {variant}, recipient.is_on_list, count(*)"
+    " FROM ({people}) AS recipient GROUP BY 1, 2, 3"
 )
 
 

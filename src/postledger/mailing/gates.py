@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from postledger.contacts import states
+from postledger.contacts import reach, states
 from postledger.contacts.standings import Standings
 from postledger.contacts.states import (
     ContactState,
@@ -89,6 +89,11 @@ def _judge_news(recipient: Recipient, address: str, standings: Standings) -> Ent
         return entries.suppressed(
             position, code=LIST_UNSUBSCRIBED if is_own_wish else LIST_SUPPRESSED
         )
+    unreached = standings.unreached.get(recipient.contact_id or 0)
+    if unreached == reach.ON_BREAK:
+        return entries.skipped(position, code=unreached)
+    if unreached is not None:
+        return entries.suppressed(position, code=unreached)
     return _judge_subscription(recipient, standings)
 
 

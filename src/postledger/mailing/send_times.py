@@ -17,6 +17,7 @@ from postledger.pacing import hours
 from postledger.pacing.hours import WorkingHours
 
 MAX_DISTANCE = timedelta(days=366)
+_MOST_AHEAD = timedelta(hours=14)  # of UTC: the clocks of Kiribati
 
 
 class InvalidTimingError(RefusedError):
@@ -57,6 +58,22 @@ def is_ahead(send_time: SendTime, *, zone: str, now: datetime) -> bool:
     if send_time.local_time is not None:
         moment = send_time.local_time.replace(tzinfo=ZoneInfo(zone))
     return moment is not None and moment > now
+
+
+def find_late_zones(send_time: SendTime, *, zones: Iterable[str], now: datetime) -> tuple[str, ...]:
+    """The zones whose clocks show a later time already."""
+    local_time = send_time.local_time
+    if local_time is None:
+        return ()
+    return tuple(zone for zone in sorted(zones) if moment_in(zone, local_time) <= now)
+
+
+def may_be_late(send_time: SendTime, *, now: datetime) -> bool:
+    """Whether its local time is past somewhere, and not so long that it is refused."""
+    if send_time.local_time is None:
+        return False
+    moment = send_time.local_time.replace(tzinfo=UTC)
+    return now - MAX_DISTANCE <= moment <= now + _MOST_AHEAD
 
 
 def _say_far(moment: datetime, now: datetime) -> Sentence:

@@ -8,10 +8,10 @@ from django.db import transaction
 from psycopg import sql as pg
 
 from postledger.accounts import trail
-from postledger.contacts import consent, sql, suppressions
+from postledger.contacts import sql, suppressions
 from postledger.contacts.actions import suppression
-from postledger.contacts.consent import ConsentChange, Origin
-from postledger.contacts.states import ContactState, SuppressionReason
+from postledger.contacts.consent import Origin
+from postledger.contacts.states import ContactState
 from postledger.supabase.models import Subscriber
 
 _AT_ONCE = 1_000
@@ -149,15 +149,6 @@ WITH back AS MATERIALIZED (
 )
 SELECT id FROM restored
 """).format(implied_state=suppressions.IMPLIED_STATE)
-_ENDED_MEANWHILE: LiteralString = """
-SELECT c.address, suppression.list_id, suppression.reason
-FROM contacts_contact AS c
-JOIN contacts_subscription AS s ON s.contact_id = c.id
-JOIN contacts_suppression AS suppression
-  ON suppression.workspace_id = c.workspace_id AND suppression.list_id = s.list_id
- AND suppression.address_hash = contacts_fingerprint(%(hash_key)s::bytea, c.address)
-WHERE c.id = ANY (%(contacts)s::bigint[]) AND s.state IN ('pending', 'active', 'paused')
-"""
 
 
 def restore_contacts(
@@ -181,13 +172,5 @@ def restore_contacts(
     restored = [contact_id for (contact_id,) in sql.rows(_RESTORE, params)]
     subjects = [f"contact {contact_id}" for contact_id in restored]
     trail.note_all(workspace_id, actor=origin.actor, action="contact.restored", subjects=subjects)
-    for address, list_id, word in sql.rows(_ENDED_MEANWHILE, {"contacts": restored}):
-        reason = SuppressionReason(word)
-        suppression.suppress_for_list(
-            workspace_id,
-            address=address,
-            list_id=list_id,
-            reason=reason,
-            change=ConsentChange(consent.ACTIONS[reason], origin, now),
-        )
+    suppression.end_suppressed_subscriptions(workspace_id, restored, origin=origin, now=now)
     return len(restored)

@@ -1,6 +1,7 @@
 """The footer: in both parts, with what the law asks for, or no mail at all."""
 
 import pytest
+from django.conf import settings
 
 from postledger.content.rendering.footer import Footer, FooterEnvMissingError
 from postledger.content.rendering.letter import Letter, Script
@@ -25,13 +26,20 @@ def test_both_parts_end_with_the_footer_word_for_word() -> None:
     assert text == f"Hello\n--\nAcme & Sons — 1 Main St, Springfield\nUnsubscribe: {LINK}"
 
 
+def test_every_language_of_readers_has_a_word_for_the_link() -> None:
+    languages = [code for code, _name in settings.READER_LANGUAGES]
+
+    assert len({ACME.render(LINK, locale=code) for code in languages}) == len(languages)
+
+
 @pytest.mark.parametrize(
     ("locale", "word"),
     [
         ("ru", "Отписаться"),
         ("pt-BR", "Cancelar a subscrição"),
+        ("de-AT", "Abmelden"),
         ("en-GB", "Unsubscribe"),
-        ("de", "Unsubscribe"),
+        ("fr", "Unsubscribe"),
     ],
 )
 def test_the_link_is_named_in_the_language_of_the_mail(locale: str, word: str) -> None:

@@ -1,7 +1,6 @@
 """A workspace with an owner, on a web server that a browser reaches."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -30,10 +29,18 @@ def acme() -> Workspace:
     return owner.workspace
 
 
-@pytest.fixture
-def origin(tmp_path: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) -> Iterator[str]:
+    """One server for the tests of a module: its start takes longer than many of them.
+
+    It ends with them: a test elsewhere may need the database for itself.
+    """
     port = rig.free_port()
-    secret = "only-for-tests, and long enough here"
-    with rig.installation(tmp_path, stage.database(), UNSUBSCRIBE_SECRET=secret) as installed:
+    folder = tmp_path_factory.mktemp("web")
+    settings = {
+        "UNSUBSCRIBE_SECRET": "only-for-tests, and long enough here",
+        "PICTURES_URL": f"http://127.0.0.1:{port}/pictures",
+    }
+    with rig.installation(folder, stage.database(), **settings) as installed:
         installed.web(port)
         yield f"http://127.0.0.1:{port}"

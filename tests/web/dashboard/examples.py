@@ -314,6 +314,7 @@ EXAMPLES: Mapping[str, Example] = {
     "campaign_picture": Example(new_draft, is_post=True),
     "run": Example(new_run),
     "run_live": Example(new_run),
+    "run_leavers": Example(new_run),
     "run_report": Example(new_run),
     "run_pause": Example(new_run, is_post=True),
     "run_resume": Example(new_run, is_post=True),

@@ -42,6 +42,9 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "notifications_notification": ("code",),
     "notifications_topic": ("template",),
 }
+# Names that people write, which no line has room for.
+_NAMED = {"campaigns_campaign", "contacts_contact", "contacts_list", "contacts_segment"}
+_LONG = 100 * "w"
 _JSON_COLUMNS: Mapping[str, str] = {"campaigns_run": "trouble", "imports_import": "trouble"}
 
 
@@ -53,7 +56,8 @@ def poison() -> None:
         for table, columns in _COLUMNS.items():
             # No two workspaces have one name.
             texts = ", ".join(f"{name} = %(text)s || ctid::text" for name in columns)
-            cursor.execute(f"UPDATE {table} SET {texts}", {"text": TEXT})
+            text = TEXT + _LONG * (table in _NAMED)
+            cursor.execute(f"UPDATE {table} SET {texts}", {"text": text})
         for table, name in _JSON_COLUMNS.items():
             cursor.execute(f"UPDATE {table} SET {name} = to_jsonb(%(text)s::text)", {"text": TEXT})
         cursor.execute("SET session_replication_role = origin")

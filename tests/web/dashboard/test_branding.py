@@ -13,7 +13,7 @@ from django.test import Client
 
 from postledger.accounts import queries as accounts
 from postledger.accounts.people.roles import Role
-from postledger.content import articles, brandings, letters
+from postledger.content import articles, brandings, letters, pictures
 from postledger.content.models import Picture
 from postledger.content.picture_types import MOST_BYTES
 from postledger.content.rendering.branding import Branding, find_contrast
@@ -256,6 +256,36 @@ def test_without_scripts_a_message_says_what_to_write(anna: Person, alice: Calle
 
     assert answer.headers["Location"].endswith(f"/campaigns/{draft}/edit/")
     assert "Write this into the text: ![A" in anna.read(f"campaigns/{draft}/edit/")
+
+
+def test_pictures_of_this_workspace_alone_are_listed_to_be_used_again(
+    anna: Person, alice: Caller, charlie: Caller
+) -> None:
+    empty = anna.read("content/pictures/")
+    upload(anna, newsroom.make_campaign(alice), picture=file())
+    [name] = Picture.objects.values_list("name", flat=True)
+
+    page = visitors.sign_in(alice.workspace_id, Role.VIEWER).read("content/pictures/")
+
+    assert "No picture yet" in empty
+    assert f'<img class="thumb" src="/pictures/{name}.png" alt="" loading="lazy">' in page
+    assert f"![]({BASE}/{name}.png)</pre>" in page
+    assert f"&lt;mj-image src=&quot;{BASE}/{name}.png&quot;" in page
+    assert name not in visitors.sign_in(charlie.workspace_id).read("content/pictures/")
+
+
+def test_a_page_of_pictures_leads_to_older_and_to_newer_ones(anna: Person) -> None:
+    for number in range(25):
+        pictures.keep_picture(anna.workspace_id, PNG + bytes([number]), actor="test")
+
+    newest = anna.read("content/pictures/")
+    [older] = re.findall(r'href="(\?before=\d+)"', newest)
+    last = anna.read(f"content/pictures/{older}")
+
+    assert newest.count('class="thumb"') == 24
+    assert last.count('class="thumb"') == 1
+    assert f'href="{anna.url("content/pictures/")}">' in last
+    assert "?before=" not in last
 
 
 def test_the_frame_of_a_letter_loads_our_pictures_and_nothing_else(anna: Person) -> None:

@@ -1,5 +1,6 @@
 """Every page in a real browser: hostile texts stay texts, and everybody can read and use them."""
 
+import re
 from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -7,7 +8,7 @@ from typing import Any, ClassVar, Literal, override
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Page
+from playwright.sync_api import FilePayload, Page
 
 from postledger.accounts import workspaces
 from postledger.accounts.models import User, Workspace
@@ -36,6 +37,7 @@ NO_PAGES |= {"article_letter", "notion_letter", "branding_letter"}
 # They are there for a person who has a second factor.
 WITH_FACTOR = {"mfa_deactivate_totp", "mfa_view_recovery_codes", "mfa_download_recovery_codes"}
 WITH_FACTOR |= {"mfa_generate_recovery_codes", "mfa_reauthenticate", "mfa_reauthenticate_webauthn"}
+PICTURE = FilePayload(name="a.png", mimeType="image/png", buffer=b"\x89PNG\r\n\x1a\n picture")
 type Theme = Literal["light", "dark"]
 HIT = "window.__hit = () => console.error('a script of a stranger ran')"
 
@@ -57,17 +59,20 @@ def is_own(rule: object) -> bool:
     return isinstance(rule, OpenPage) and rule.audience is Audience.SIGNED_IN
 
 
-def find_barriers_in(page: Page, looks: Iterable[tuple[Theme, int]]) -> Iterator[str]:
+def find_barriers_in(
+    page: Page, looks: Iterable[tuple[Theme, int]], *, has_menu: bool
+) -> Iterator[str]:
     """The barriers of one page in each theme and width, without loading it again."""
+    leave_out = () if has_menu else (".nav",)
     for theme, width in looks:
         page.emulate_media(color_scheme=theme)
         page.set_viewport_size({"width": width, "height": 900})
-        for barrier in browser.find_barriers(page):
+        for barrier in browser.find_barriers(page, leave_out=leave_out):
             yield f"{theme} at {width} px: {barrier}"
         yield from find_overflows(page, width)
 
 
-# What is wider than the page; on a narrow screen the menu is not shown.
+# What is wider than the page, or lower than the screen; on a narrow one the menu is not shown.
 OVERFLOWS = """() => {
     const root = document.documentElement, nav = document.querySelector(".nav");
     const wide = [...document.querySelectorAll("main *")].filter(
@@ -76,6 +81,8 @@ OVERFLOWS = """() => {
         ...(root.scrollWidth > root.clientWidth
             ? [`to ${root.scrollWidth} px: ${wide.at(-1)?.outerHTML.slice(0, 200)}`] : []),
         ...(nav && nav.scrollWidth > nav.clientWidth ? ["in the menu"] : []),
+        ...(nav && nav.querySelector(".nav-foot").getBoundingClientRect().bottom > innerHeight
+            ? ["and the foot of the menu is out of sight"] : []),
     ];
 }"""
 
@@ -115,12 +122,15 @@ def test_no_page_runs_a_strangers_script_asks_elsewhere_or_has_a_barrier(
 
     with browser.chromium() as chromium, browser.visitor(chromium, origin) as (page, watch):
         page.add_init_script(HIT)
+        page.add_init_script(path=browser.AXE)
         browser.sign_in(page, browser.EMAIL)
         for name, url in pages:
             answer = page.goto(url)
             assert answer is not None
             found = [] if answer.status == 200 else [f"status {answer.status}"]
-            found += find_barriers_in(page, [("dark", 390), ("light", 1280)])
+            # The menu is the same on all pages, and is looked at on one of them.
+            looks: list[tuple[Theme, int]] = [("dark", 390), ("light", 1280)]
+            found += find_barriers_in(page, looks, has_menu=name == "overview")
             found += [*watch.complaints, *watch.strange_requests]
             watch.complaints.clear()
             watch.strange_requests.clear()
@@ -426,6 +436,82 @@ def test_a_test_goes_once_however_often_its_button_is_clicked(acme: Workspace, o
         page.wait_for_load_state("networkidle")
 
     assert Run.objects.get().is_test
+
+
+def insert_picture(page: Page) -> str:
+    """The text after a double click, the caret being at the end of its first line."""
+    body = page.locator("[name=body]")
+    body.fill("Above\n\nBelow")
+    body.evaluate("body => { body.focus(); body.setSelectionRange(5, 5); }")
+    page.get_by_text("Add a picture").click()
+    page.locator("#f-picture").set_input_files(PICTURE)
+    page.fill("#f-description", "A hen")
+    page.get_by_role("button", name="Insert the picture").dblclick()
+    page.get_by_text("The picture is in the text:").wait_for()
+    page.wait_for_load_state("networkidle")
+    return body.input_value()
+
+
+def mend_refused_test(page: Page) -> tuple[str, bool]:
+    """What a refusal leaves of the form; then the test is sent."""
+    to, send = page.locator("#test-to"), page.get_by_role("button", name="Send test")
+    to.fill("nobody")
+    send.click()
+    page.locator("#test-to-error:not(:empty)").wait_for()
+    kept = (to.input_value(), send.is_enabled())
+    to.fill("anna@example.com")
+    page.wait_for_timeout(1000)
+    send.click()
+    page.get_by_text("The test is on its way; its state is below.").wait_for()
+    return kept
+
+
+def test_what_is_wrong_in_the_editor_is_said_where_it_is_mended(
+    acme: Workspace, origin: str
+) -> None:
+    organisation = Organisation("Acme", "1 Main St", "https://acme.example/unsubscribe")
+    workspaces.set_organisation(acme.pk, organisation, actor="alice")
+    draft = str(EXAMPLES["campaign_edit"].make_values(acme)["campaign_id"])
+    people = {"all": [{"field": "attributes.plan", "is": "plus"}]}
+    Campaign.objects.filter(pk=draft).update(audience=people)
+    with browser.chromium() as chromium, browser.visitor(chromium, origin) as (page, watch):
+        browser.sign_in(page, browser.EMAIL)
+        page.goto(reverse("campaign_edit", args=[acme.pk, draft]))
+        lines = page.locator(".condition")
+        page.get_by_role("button", name="Add a condition").click()
+        lines.nth(1).locator("[name=field]").select_option("created_at")
+        lines.nth(1).locator("[name=op]").select_option("within_days")
+        lines.nth(1).locator("[name=value]:enabled").fill("many")
+        wrong = lines.nth(1).get_by_text("Write a number, such as")
+        wrong.wait_for()
+        described = lines.nth(1).locator("[name=value]:enabled").get_attribute("aria-describedby")
+        described_by = wrong.get_attribute("id")
+        lines.nth(0).get_by_label("Remove the condition").click()
+        page.locator(".condition:nth-of-type(1) .error").wait_for()
+        lines.nth(0).get_by_label("Remove the condition").click()
+        page.locator("#problems:empty").wait_for(state="attached")
+        left = lines.evaluate_all(
+            "all => all.map(one =>"
+            " [...one.querySelectorAll('select:enabled, input:enabled')].map(field => field.value))"
+        )
+        errors = page.locator("#draft .field > .error").count()
+        # The preview says what it does not show yet, and shows the rest.
+        page.fill("#draft [name=name]", "")
+        page.fill("[name=subject]", "Read this")
+        page.get_by_text("The preview shows what was saved last. Name:").wait_for()
+        page.get_by_text("Subject: Read this").wait_for()
+        page.fill("#draft [name=name]", "June")
+        page.locator("#problems:empty").wait_for(state="attached")
+        written = insert_picture(page)
+        kept = mend_refused_test(page)
+
+    assert described == described_by
+    assert re.fullmatch(r"Above\n\n!\[A hen\]\(\S+\.png\)\n\nBelow", written)
+    assert kept == ("nobody", True)
+    assert left == [["", "is", ""]]
+    assert errors == 0
+    assert Campaign.objects.get(pk=draft).audience == {}
+    assert watch.complaints == []
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from tests.web.dashboard.people import Person, person
 
 PAGES = {
     "security": "/security",
+    "settings": "/settings",
     "start_provider": "/provider",
     "start_email": "/email",
     "sender_edit": "/sender",
@@ -28,6 +29,7 @@ PAGES = {
 NOTHING = Facts(
     owner="alice@acme.example",
     has_two_factor=False,
+    has_own_name=False,
     senders=(),
     nameless=(1, "news@acme.example"),
     has_sandbox=False,
@@ -56,6 +58,7 @@ def titles_done(visitor: Person) -> set[str]:
 def test_each_fact_ticks_its_own_item_off() -> None:
     changes: list[dict[str, object]] = [
         {"has_two_factor": True},
+        {"has_own_name": True},
         {"senders": ("news@acme.example",)},
         {"has_accepted": True},
         {"has_sandbox": True, "nameless": None},
@@ -64,17 +67,17 @@ def test_each_fact_ticks_its_own_item_off() -> None:
     ]
     ticked = [done(replace(NOTHING, **change)) for change in changes]  # type: ignore[arg-type]
 
-    assert done(NOTHING) == [True, False, False, False, False, False, False]
-    assert [row.index(True, 1) for row in ticked] == [1, 2, 3, 4, 5, 6]
+    assert done(NOTHING) == [True, *[False] * 7]
+    assert [row.index(True, 1) for row in ticked] == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_bounces_are_tested_only_where_the_provider_reports_any() -> None:
     with_ses = replace(NOTHING, has_simulator=True)
 
-    assert len(done(NOTHING)) == 7
+    assert len(done(NOTHING)) == 8
     [item] = [item for item in checklist.list_items(with_ses, PAGES) if "bounces" in item.title]
     assert item.url == "/senders"
-    assert done(replace(with_ses, has_report=True))[5]
+    assert done(replace(with_ses, has_report=True))[6]
 
 
 def test_what_is_left_to_do_leads_to_the_page_where_it_is_done() -> None:
@@ -92,7 +95,7 @@ def test_what_a_role_may_not_open_has_no_button() -> None:
 @pytest.mark.django_db
 def test_facts_of_the_workspace_finish_the_list() -> None:
     alice = person(name="alice")
-    assert titles_done(alice) == {"Create the owner"}
+    assert titles_done(alice) == {"Create the owner", "Give the workspace a name"}
     account_id = provider_accounts.create_account(
         alice.workspace.pk, name="ses", kind="ses", settings={"region": "eu-west-1"}, actor="a"
     )
@@ -119,7 +122,7 @@ def test_what_others_have_done_ticks_nothing_off() -> None:
     test_id = cast.stream(mails=1, is_test=True)
     cast.book(test_id, lambda position: entries.accepted(position, message_id="m-2"))
 
-    assert titles_done(alice) == {"Create the owner"}
+    assert titles_done(alice) == {"Create the owner", "Give the workspace a name"}
 
 
 @pytest.mark.django_db

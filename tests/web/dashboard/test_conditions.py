@@ -4,25 +4,32 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from django.http import QueryDict
 
 from postledger.contacts.filters import parsing
-from postledger.web.dashboard.editor import conditions
+from postledger.web.dashboard.editor import audience_exceptions, conditions
 from postledger.web.dashboard.editor.conditions import (
     COMPARISONS,
     Condition,
     IncompleteConditionError,
 )
 
-FIELDS = {"attribute": "attributes.plan", "locale": "locale", "place": "ocd_ids"}
+FIELDS = {
+    "attribute": "attributes.plan",
+    "locale": "locale",
+    "domain": "domain",
+    "place": "ocd_ids",
+}
 FIELDS |= {"list": "list:news", "time": "created_at"}
 VALUES = {"since": "2026-01-31", "before": "2026-01-31", "within_days": "30"}
 VALUES |= dict.fromkeys(("over", "at_least", "under", "at_most"), "4.5")
 VALUES |= dict.fromkeys(("in", "not_in", "has_any"), "pro, 5, true")
 VALUES |= dict.fromkeys(("on", "not_on", "exists", "missing"), "")
 EVERY = [
-    Condition(FIELDS[kind], one.key, VALUES.get(one.key, "pro"))
+    Condition(FIELDS[kind], one.key, value if kind != "locale" else value.replace("5, true", "de"))
     for one in COMPARISONS
     for kind in one.kinds.split()
+    for value in [VALUES.get(one.key, "pro")]
 ]
 
 
@@ -101,7 +108,9 @@ def test_the_short_form_is_shown_as_conditions() -> None:
         Condition("attributes.age", "over", "many"),
         Condition("created_at", "since", "31.02.2026"),
         Condition("created_at", "before", "2026-02-28T09:00"),
+        Condition("attributes.renews", "since", "2026-02-28T09:00Z"),
         Condition("locale", "contains", "e"),
+        Condition("locale", "is", "Klingon"),
         Condition("locale", "nothing", "e"),
     ],
 )
@@ -110,3 +119,46 @@ def test_a_condition_that_means_nothing_is_refused_by_its_number(condition: Cond
         conditions.build_filter("all", [Condition(), Condition("list:news", "on"), condition])
 
     assert refused.value.number == 1
+
+
+@pytest.mark.parametrize(
+    ("condition", "words", "typed"),
+    [
+        (Condition("locale", "is", "de-AT"), "German (Austria)", "de-AT"),  # no known name
+        (Condition("locale", "in", "de, pt-BR"), "German, Portuguese (Brazil)", None),
+        (Condition("locale", "starts_with", "zh-CN"), "Chinese (Simplified, China)", None),
+        (Condition("locale", "starts_with", "p"), "p", None),
+        (Condition("attributes.language", "is", "de"), "de", None),
+    ],
+)
+def test_languages_are_said_by_names_that_are_read_back(
+    condition: Condition, words: str, typed: str | None
+) -> None:
+    fields = {"field": condition.field, "op": condition.comparison, "value": condition.typed}
+    given = QueryDict(mutable=True)
+    given.update(fields)
+
+    assert condition.words == words
+    assert condition.typed == (typed or words)
+    assert conditions.read_lines(given) == [condition]
+
+
+PLUS = {"field": "attributes.plan", "is": "plus"}
+OLD = {"field": "created_at", "before": "2026-01-31"}
+
+
+@pytest.mark.parametrize("people", [{}, {"all": [PLUS, {"not": PLUS}]}, {"any": [PLUS, OLD]}])
+def test_exceptions_stand_beside_the_conditions_of_the_builder(people: dict[str, Any]) -> None:
+    excepted = [{"all": [PLUS, OLD]}, {"any": [PLUS]}]
+
+    joined = audience_exceptions.join_filter(people, excepted)
+
+    assert conditions.read_filter(people) is not None
+    assert audience_exceptions.split_filter(joined) == (people, excepted)
+    assert audience_exceptions.join_filter(people, []) == people
+
+
+def test_one_excepted_condition_is_no_condition_of_the_builder() -> None:
+    joined = audience_exceptions.join_filter({"plan": "pro"}, [PLUS])
+
+    assert joined == {"all": [{"plan": "pro"}, {"not": {"all": [PLUS]}}]}

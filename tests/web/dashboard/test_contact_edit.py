@@ -71,7 +71,7 @@ def test_somebody_is_added_with_details_and_lists(olivia: Person) -> None:
         "contacts/new/",
         address="Ann@Example.com",
         name="Ann",
-        locale="pt-BR",
+        locale="Deutsch",
         time_zone="Europe/Lisbon",
         lists=["news"],
         source="asked at the fair",
@@ -82,18 +82,54 @@ def test_somebody_is_added_with_details_and_lists(olivia: Person) -> None:
     added = Contact.objects.get(workspace_id=olivia.workspace_id)
     event = ConsentEvent.objects.get(contact=added)
     assert "Added." in answer.content.decode()
-    assert (added.name, added.locale, added.time_zone) == ("Ann", "pt-BR", "Europe/Lisbon")
+    assert (added.name, added.locale, added.time_zone) == ("Ann", "de", "Europe/Lisbon")
     assert added.attributes == {"plan": "pro"}
     assert people.subscription(added.pk) is SubscriptionState.ACTIVE
     assert (event.source, event.actor) == ("asked at the fair", olivia.actor)
     assert AuditEntry.objects.filter(action="contact.created", actor=olivia.actor).exists()
 
 
+def test_a_corrected_address_is_in_the_story(olivia: Person, mira: int) -> None:
+    people.bounce(olivia.workspace_id, MIRA)
+    contact = Contact.objects.get(pk=mira)
+    moved = send(olivia, f"contacts/{mira}/edit/", **typed(contact, address="m@example.com"))
+    contact.refresh_from_db()
+    named = send(olivia, f"contacts/{mira}/edit/", **typed(contact, name="Mira N."))
+
+    assert contact.address == "m@example.com"
+    assert "They get email again, at the new one." in moved.content.decode()
+    assert "They get email again, at the new one." not in named.content.decode()
+    story = olivia.read(f"contacts/{mira}/", part="consent")
+    assert "<p>The address was changed.</p><p>Olivia</p>" in story
+    assert "<p>Was restored for all email.</p><p>The address was corrected · Olivia</p>" in story
+    assert story.count("The address was changed.") == 1
+
+
+def test_whether_email_reaches_a_new_address_is_said_with_the_saving(
+    olivia: Person, mira: int
+) -> None:
+    def save(address: str, **more: str) -> str:
+        fields = typed(Contact.objects.get(pk=mira), address=address, **more)
+        page: str = send(olivia, f"contacts/{mira}/edit/", **fields).content.decode()
+        return page
+
+    olivia.post("suppressions/new/", address=MIRA, scope="")
+    assert "by hand, and the new one is not. Suppress it, too" in save("second@example.com")
+
+    people.bounce(olivia.workspace_id, "dead@example.com")
+    saved = save("dead@example.com", accepts_address="on")
+    assert "gets no campaign: Email to them bounced for good." in saved
+
+    people.leave(olivia.workspace_id, "dead@example.com")
+    assert "That counts for the new address, too" in save("third@example.com")
+    assert Contact.objects.get(pk=mira).state == "unsubscribed"
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
         ({"address": "nobody"}, "This is not an email address"),
-        ({"locale": "english"}, "Write a language like en"),
+        ({"locale": "Denglisch"}, "is not the code of a language: write one like en"),
         ({"lists": ["news"]}, "Say how they agreed"),
         ({"key": [""], "text": ["alone"]}, "Write a name beside the value “alone”"),
         ({"key": ["x", "x"], "text": ["1", "2"]}, "is there twice"),

@@ -5,6 +5,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from pytest_django.fixtures import Settings
 
@@ -52,6 +53,13 @@ def find(who: Person, **query: str) -> list[str]:
     return re.findall(r'rowheader"><a href="[^"]*">([^<]*)</a>', page)
 
 
+def move(workspace_id: int, contact_id: int, address: str) -> None:
+    changes = Changes(address=address)
+    contacts.update_contact(
+        workspace_id, contact_id=contact_id, changes=changes, actor="a", now=people.NOW
+    )
+
+
 def test_words_find_a_part_of_a_name_or_an_address_and_a_whole_external_id(
     olivia: Person, mira: int
 ) -> None:
@@ -63,6 +71,12 @@ def test_words_find_a_part_of_a_name_or_an_address_and_a_whole_external_id(
     assert find(olivia, q="m%") == ["Tom"]
     assert find(olivia, q="cust") == []
     assert find(olivia, q="ira@example.com") == []  # addresses are found by their beginning
+
+    move(olivia.workspace_id, mira, "new@example.com")
+    people.contact(olivia.workspace_id, "mira@example.com.br", Details(name="Another"))
+    assert find(olivia, q="Mira@Example.com") == ["Another", "Mira Novak"]
+    assert olivia.read("contacts/", q="Mira@Example.com").count("formerly mira@example.com") == 1
+    assert find(olivia, q="mira@exampl") == ["Another"]  # and former ones as a whole
 
 
 def test_lists_states_and_conditions_narrow_the_list_together(olivia: Person, mira: int) -> None:
@@ -86,6 +100,7 @@ def test_lists_states_and_conditions_narrow_the_list_together(olivia: Person, mi
         ({"field": "attributes.plan", "op": "is", "value": ""}, "Write a value"),
         ({"filter": "{plan}"}, "This is not JSON"),
         ({"list": "nope"}, "There is no list"),
+        ({"field": "domain", "op": "is", "value": "a b"}, ">Condition 1: This is not the domain"),
     ],
 )
 def test_a_wrong_search_says_what_to_do_and_keeps_what_was_typed(
@@ -196,6 +211,30 @@ def test_a_run_that_left_somebody_out_is_in_their_story(settings: Settings) -> N
     assert "bounced before" in page
 
 
+@pytest.mark.parametrize(
+    ("detail", "words"),
+    [
+        ("snooze_until, window_from, window_until", "a break, the hours for email"),
+        ("topic subscription 7: max_notifications", "how many notifications they get"),
+        ("topic subscription 7: active → paused", "Active → Paused"),
+    ],
+)
+def test_changed_preferences_are_named_in_words(
+    olivia: Person, mira: int, detail: str, words: str
+) -> None:
+    ConsentEvent.objects.create(
+        workspace_id=olivia.workspace_id,
+        contact_id=mira,
+        action=ConsentAction.PREFERENCES_CHANGED.value,
+        source="preferences page",
+        actor="recipient",
+        detail=detail,
+        at=people.NOW,
+    )
+
+    assert f" · {words}</p>" in olivia.read(f"contacts/{mira}/", part="consent")
+
+
 @pytest.mark.parametrize("until", ["", "soon", "2026-11-18", "9999-12-31T23:59:59-23:59"])
 def test_a_moment_that_is_none_of_ours_shows_the_newest(
     olivia: Person, mira: int, until: str
@@ -249,6 +288,33 @@ def test_a_list_alone_is_suppressed_and_restored(olivia: Person, mira: int) -> N
     assert people.subscription(mira) is SubscriptionState.ACTIVE
 
 
+def test_the_page_says_whether_a_campaign_to_all_contacts_reaches_somebody(
+    olivia: Person, mira: int
+) -> None:
+    subscription = Subscription.objects.filter(contact_id=mira)
+    other = people.contact(olivia.workspace_id)
+
+    def read(contact_id: int) -> str:
+        found = re.search(
+            "A campaign to all contacts ([^.]*)", olivia.read(f"contacts/{contact_id}/")
+        )
+        return found[1] if found else ""
+
+    assert read(mira) == "reaches them, too"
+    assert read(other) == "reaches them, too, though they are on no list"
+    subscription.update(snooze_until=datetime(2040, 5, 17, 12, tzinfo=UTC))
+    assert "leaves them out: they are taking a break until <time" in read(mira)
+    subscription.update(snooze_until=datetime(2020, 5, 17, 12, tzinfo=UTC))
+    assert read(mira) == "reaches them, too"
+    assert "taking a break" not in olivia.read(f"contacts/{mira}/")
+    subscription.update(state="paused")
+    assert read(mira) == "leaves them out: they paused their lists, until they resume"
+    people.leave(olivia.workspace_id, MIRA, "news")
+    assert read(mira) == "leaves them out: they left every list they were on"
+    people.leave(olivia.workspace_id, MIRA)
+    assert read(mira) == ""
+
+
 def test_a_state_without_a_suppression_is_not_said_to_be_mailed(olivia: Person, mira: int) -> None:
     Contact.objects.filter(pk=mira).update(state="unsubscribed")
 
@@ -272,6 +338,11 @@ def test_restoring_says_what_remains(olivia: Person, mira: int) -> None:
 
 
 def test_erasing_asks_for_the_address(olivia: Person, mira: int) -> None:
+    file = SimpleUploadedFile("people.csv", f"email\n{MIRA}\nann@example.com\n".encode())
+    olivia.client.post(olivia.url("imports/upload/"), {"file": file})
+
+    asked = olivia.read(f"contacts/{mira}/erase/")
+    assert "An import that names them and is not started yet is cancelled" in asked
     refused = olivia.post(f"contacts/{mira}/erase/", typed="other@example.com")
     assert refused.status_code == 422
     assert 'value="other@example.com"' in refused.content.decode()
@@ -280,7 +351,9 @@ def test_erasing_asks_for_the_address(olivia: Person, mira: int) -> None:
     erased = olivia.client.post(
         olivia.url(f"contacts/{mira}/erase/"), {"typed": "Mira@Example.com"}, follow=True
     )
-    assert "Erased, also from 0 emails." in erased.content.decode()
+    said = erased.content.decode()
+    assert "Erased, also from 0 emails." in said
+    assert "1 import that named them was cancelled." in said
     assert not Contact.objects.filter(address=MIRA).exists()
     assert olivia.get(f"contacts/{mira}/").status_code == 404
 
@@ -357,14 +430,70 @@ def test_the_story_says_when_a_result_came_that_took_a_while(
     assert "04:37 UTC</time></p>" in page
 
 
-def test_a_former_address_still_finds_its_mail(alice: Caller, olivia: Person, mira: int) -> None:
-    alice.send(to=MIRA, subject="Before the move")
-    contacts.update_contact(
-        olivia.workspace_id,
-        contact_id=mira,
-        changes=Changes(address="new@example.com"),
-        actor="a",
-        now=people.NOW,
-    )
+def test_an_email_that_was_cancelled_is_said_to_be_unsent(
+    alice: Caller, olivia: Person, mira: int
+) -> None:
+    alice.send(to=MIRA, subject="Your order")
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE deliveries_delivery SET state = 'cancelled'")
 
-    assert "Before the move" in olivia.read(f"contacts/{mira}/")
+    for page in ("contacts/", f"contacts/{mira}/"):
+        assert "Cancelled before it was sent" in olivia.read(page)
+
+
+def test_who_was_stopped_at_the_last_moment_is_told_why_in_words(
+    alice: Caller, olivia: Person, mira: int
+) -> None:
+    alice.send(to=MIRA, subject="Your order")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE deliveries_delivery SET state = 'suppressed', code = 'left_every_list',"
+            " settled_at = now()"
+        )
+
+    page = olivia.read(f"contacts/{mira}/", part="single")
+
+    assert "Single email · left every list they were on</p>" in page
+    [mail] = re.findall(r'href="([^"]*/messages/[^"?]+)"', page)
+    shown = olivia.client.get(mail).content.decode()
+    assert "<dd>Suppressed: left every list they were on <span" in shown
+
+
+def test_a_former_address_still_finds_its_mail_and_says_what_becomes_of_what_waits(
+    alice: Caller, olivia: Person, mira: int
+) -> None:
+    alice.send(to=MIRA, subject="Before the move")
+    alice.send(to=MIRA, recipient={"email": MIRA, "id": mira}, subject="By name")
+    move(olivia.workspace_id, mira, "new@example.com")
+
+    page = olivia.read(f"contacts/{mira}/")
+
+    assert "Before the move" in page
+    assert page.count("Single email · to a former address, mira@example.com") == 2
+    assert "1 waiting email goes to the former address mira@example.com" in page
+    assert "1 waiting single email is for the former address mira@example.com" in page
+    assert f'href="{olivia.url("messages/")}?q=mira%40example.com&amp;state=waiting"' in page
+
+
+def test_waiting_mail_of_a_campaign_is_said_not_to_follow(settings: Settings) -> None:
+    workspace_id = press.set_up_workspace(settings)
+    contact_id = people.contact(workspace_id, MIRA)
+    press.launched(workspace_id, press.campaign(workspace_id))
+    move(workspace_id, contact_id, "new@example.com")
+
+    page = visitors.sign_in(workspace_id, name="Ann").read(f"contacts/{contact_id}/")
+
+    assert "1 waiting email is for the former address mira@example.com, and is not sent." in page
+
+
+def test_mail_to_whoever_has_a_former_address_now_is_theirs(
+    alice: Caller, olivia: Person, mira: int
+) -> None:
+    move(olivia.workspace_id, mira, "new@example.com")
+    people.contact(olivia.workspace_id, MIRA)
+    alice.send(to=MIRA, subject="To somebody else")
+
+    page = olivia.read(f"contacts/{mira}/")
+
+    assert "To somebody else" not in page
+    assert "waiting email" not in page

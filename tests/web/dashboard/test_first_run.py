@@ -281,6 +281,7 @@ def test_a_wrong_password_stands_beside_the_password_and_is_not_repeated(alice: 
     assert "wrong-hunter2" not in answer.content.decode()
 
 
+PORT_IN_HOST = "Write the name without its port, as smtp.example.com: the port is given apart."
 NO_HOST = "This is not the name or the address of a host: write it as smtp.example.com."
 
 
@@ -290,6 +291,8 @@ NO_HOST = "This is not the name or the address of a host: write it as smtp.examp
         ({"kind": "smtp"}, "host", "Fill this in."),
         ({"kind": "smtp", "host": "no host"}, "host", NO_HOST),
         ({"kind": "smtp", "host": "smtp..example"}, "host", NO_HOST),
+        ({"kind": "smtp", "host": "smtp.example.com:587"}, "host", PORT_IN_HOST),
+        ({"kind": "smtp", "host": "[::1]:587"}, "host", PORT_IN_HOST),
         ({"kind": "smtp", "host": f"{'a' * 64}.example"}, "host", NO_HOST),
         (
             {"kind": "smtp", "host": "127.0.0.1", "port": "70000"},

@@ -5,6 +5,7 @@ import re
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from postledger.contacts.actions import contacts, subscriptions
 from postledger.contacts.models import ConsentEvent, Contact, Subscription
 from postledger.imports.models import Import
 from postledger.web.dashboard.audience import words
@@ -82,6 +83,19 @@ def test_a_status_that_becomes_an_attribute_is_asked_about(olivia: Person) -> No
     assert HINT not in page
 
 
+def test_a_column_that_says_who_left_is_proposed_by_its_name_with_its_meaning(
+    olivia: Person,
+) -> None:
+    content = b"email,optout_time,Opt-in,OPTIN_TIME,Newsletter\nann@x.com,,1,,abgemeldet\n"
+    page = olivia.read(f"imports/{bring(olivia, content)}/")
+
+    assert page.count('value="old_state" selected') == 3
+    opt_out, consent = "Yes or a date: unsubscribed", "No: unsubscribed in your old tool"
+    moment = "Yes, a date or empty: nothing against email"
+    assert 0 < page.index(opt_out) < page.index(consent) < page.index(moment) < page.index(HINT)
+    assert page.count(HINT) == 1
+
+
 def test_who_stays_off_the_list_is_told_beside_what_an_import_cannot_know(olivia: Person) -> None:
     people.news(olivia.workspace_id)
     people.member(olivia.workspace_id, "left@example.com")
@@ -95,16 +109,76 @@ def test_who_stays_off_the_list_is_told_beside_what_an_import_cannot_know(olivia
     assert UNKNOWING in olivia.read("imports/")
 
 
-def test_rows_to_look_at_are_in_their_order_with_remarks_and_their_total(olivia: Person) -> None:
-    rows = "ann@example.com,Klingonisch\n" + "nobody,\n" * 30 + "bob@example.com,Elvish\n"
+def test_what_people_chose_here_themselves_is_told_with_what_the_import_makes_of_it(
+    olivia: Person,
+) -> None:
+    workspace_id = olivia.workspace_id
+    people.news(workspace_id)
+    for name in ("ann", "left", "gone"):
+        contact_id = people.contact(workspace_id, f"{name}@example.com")
+        people.ask(workspace_id, contact_id)
+        people.act(subscriptions.confirm, workspace_id, contact_id)
+    people.member(workspace_id, "bob@example.com")
+    people.leave(workspace_id, "left@example.com", "news")
+    rows = "".join(f"{name}@example.com\n" for name in ("ann", "bob", "left", "gone", "new"))
+
+    plain = try_out(olivia, bring(olivia, f"email\n{rows}".encode()), list="news")
+    number = bring(olivia, b"email,status\ngone@example.com,unsubscribed\n")
+    ending = try_out(olivia, number, list="news")
+
+    chosen = plain.partition('id="own-choices"')[2].partition("</div>")[0]
+    assert "2 people of the file confirmed here themselves (double opt-in)." in chosen
+    assert "1 person of the file unsubscribed here themselves." in chosen
+    assert re.findall(r">(\w+)@example.com</a>", chosen) == ["ann", "gone", "left"]
+    assert "The import ends their email here, too." in ending
+    olivia.post(f"imports/{number}/start/", list="news")
+    uploads.work()
+    states = Subscription.objects.values_list("contact__address", "state", "contact__state")
+    assert sorted(states) == [
+        ("ann@example.com", "active", "active"),
+        ("bob@example.com", "active", "active"),
+        ("gone@example.com", "active", "unsubscribed"),
+        ("left@example.com", "unsubscribed", "active"),
+    ]
+
+
+def test_who_left_every_list_and_would_be_on_one_again_is_told(olivia: Person) -> None:
+    workspace_id = olivia.workspace_id
+    people.news(workspace_id)
+    people.news(workspace_id, "spring")
+    for name in ("back", "gone", "stays", "here"):
+        contact_id = people.member(workspace_id, f"{name}@example.com")
+        if name == "stays":
+            people.subscribe(workspace_id, contact_id, "spring")
+        if name != "here":
+            people.leave(workspace_id, f"{name}@example.com", "news")
+        if name == "gone":
+            contacts.delete_contact(workspace_id, contact_id=contact_id, actor="a", now=people.NOW)
+    rows = "".join(f"{name}@example.com\n" for name in ("back", "gone", "stays", "here", "new"))
+    content = f"email\n{rows}".encode()
+
+    again = try_out(olivia, bring(olivia, content), new_list="Summer", list="")
+    same = try_out(olivia, bring(olivia, content), list="news")
+
+    said = again.partition('id="own-choices"')[2].partition("</div>")[0]
+    assert "2 people of the file had left every list they were on here." in said
+    assert re.findall(r">(\w+)@example.com</a>", said) == ["back"]
+    assert "had left every list" not in same
+
+
+def test_rows_to_look_at_are_refused_ones_first_with_their_total(
+    olivia: Person,
+) -> None:
+    rows = "ann@example.com,Klingonisch\n" + "nobody,\n" * 18 + "bob@example.com,Elvish\n" * 2
     number = bring(olivia, f"email,language\n{rows}".encode())
 
     page = try_out(olivia, number)
 
-    assert "The first 20 of 32; the import lists all of them." in page
+    assert "The first 20 of 21; the import lists all of them." in page
     problems = page.partition('id="problems"')[2]
     shown = [int(row) for row in re.findall(r'<tr><td class="n">(\d+)</td>', problems)]
-    assert shown == list(range(2, 22))
+    assert shown == [*range(3, 21), 2, 21]
+    assert "If several rows have the same address, the first row counts;" in page
     assert "Klingonisch" in problems
 
 

@@ -42,6 +42,8 @@ def test_a_list_is_created_renamed_archived_and_used_again(olivia: Person) -> No
     page = olivia.read("lists/product-news/")
     assert "archived" in page
     assert "/lists/product-news/restore/" in page
+    in_use, _, put_away = olivia.read("lists/").partition('id="h-archived"')
+    assert ("All news" in in_use, "All news" in put_away) == (False, True)
     olivia.post("lists/product-news/restore/")
     assert List.objects.get().archived_at is None
 

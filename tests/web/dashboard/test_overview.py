@@ -159,6 +159,27 @@ def test_a_quiet_hour_says_up_to_when_it_was_counted(olivia: Person) -> None:
     assert told[1] in {f"{now:%H:%M}", f"{now - timedelta(minutes=1):%H:%M}"}
 
 
+def test_an_hour_without_anything_due_is_told_calmly_while_all_is_well(olivia: Person) -> None:
+    def is_calm() -> bool:
+        return "All is quiet" in show(olivia)
+
+    stream_id, now = cast.stream(mails=1), datetime.now(UTC)
+    cast.book(stream_id, lambda at: entries.accepted(at, message_id=f"m{at}"))
+    age_results(now - timedelta(hours=3))
+    without_workers = is_calm()
+    Worker.objects.create(name="w", started_at=now, seen_at=now, busy_streams=0)
+    when_nothing_waits = is_calm()
+    later = cast.stream()
+    cast.plan(later, [1], due_at=now + timedelta(hours=3), reason=Reason.SCHEDULED)
+    with_later_mail = is_calm()
+    ledger.hold(later, reason=Reason.PAUSED, actor="alice")
+
+    assert not without_workers
+    assert when_nothing_waits
+    assert with_later_mail
+    assert not is_calm()
+
+
 def test_a_sender_leads_to_its_page_and_blames_no_account_that_it_lacks(olivia: Person) -> None:
     sender = cast.sender()
     Sender.objects.update(account=None)

@@ -291,7 +291,10 @@ def test_a_wrong_condition_of_a_search_has_the_focus() -> None:
 
     check_focus(answer, "value")
     values = [one for one in list_elements(answer) if one["name"] == "value"]
-    assert ["autofocus" in one.attributes for one in values] == [False, True]
+    in_use = [one for one in values if "disabled" not in one.attributes]
+    assert ["autofocus" in one.attributes for one in in_use] == [False, True]
+    lines_ = answer.content.decode().split('<div class="row condition">')[1:]
+    assert ['id="trouble">Condition 2: ' in line for line in lines_] == [False, True]
 
 
 def test_a_form_that_is_refused_as_a_whole_gives_the_reason_the_focus() -> None:

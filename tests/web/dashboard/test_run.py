@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from email.message import EmailMessage
 from uuid import UUID, uuid4
 
 import pytest
@@ -16,6 +17,7 @@ from postledger.accounts.models import AuditEntry, Member, Sender
 from postledger.accounts.people.roles import Role
 from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.runs import retry_outlook, run_control
+from postledger.contacts import segments
 from postledger.contacts.actions import subscriptions
 from postledger.contacts.consent import Origin
 from postledger.deliveries import entries, ledger, queries
@@ -71,7 +73,9 @@ def read_reports(text: str) -> dict[str, int]:
     after = text.partition('id="after"')[2].partition("</section>")[0]
     return {
         label: int(count)
-        for label, count in re.findall(r'<tr><td>([^<]+)</td><td class="n">(\d+)<', after)
+        for label, count in re.findall(
+            r'<tr><td>([^<]+)</td><td class="n">(?:<a [^>]+>)?(\d+)<', after
+        )
     }
 
 
@@ -126,6 +130,45 @@ def test_a_campaign_leads_to_its_newest_run_and_lists_the_others(
     assert page(second, "live/") in text, "the newest run is live"
     assert page(first) in text
     assert page(first) in anna.read(page(second, "live/")), "the list moves, too"
+
+
+def test_the_page_says_with_which_subjects_it_went_and_to_whom(alice: Caller, anna: Person) -> None:
+    def read_facts(run_id: str) -> dict[str, str]:
+        facts = anna.read(page(run_id)).partition('id="sent"')[2].partition("</dl>")[0]
+        pairs = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", facts, re.DOTALL)
+        return {label: re.sub(r"<br>|\s+", " ", text).strip() for label, text in pairs}
+
+    alice.post("/v1/lists", {"key": "news", "name": "Newsletter"})
+    members = {"all": [{"field": "attributes.plan", "is": "pro"}, {"list": "news"}]}
+    austria = {"all": [{"field": "locale", "is": "de-AT"}]}
+    segments.create_segment(
+        alice.workspace_id, name="Members", stored=members, actor="a", now=datetime.now(UTC)
+    )
+    audience = {"all": [*members["all"], {"not": austria}]}
+    to_members = make_run(alice, list="news", audience_filter=audience)
+    nested = {"all": [{"any": [{"plan": "pro"}]}]}
+    texts = [
+        {"locale": locale, "subject": subject, "format": "markdown", "body": "Hello"}
+        for locale, subject in (("en", "News"), ("de", "Neues"))
+    ]
+    alice.post("/v1/templates", {"id": "letter", "name": "Letter"})
+    alice.post("/v1/templates/letter/versions", {"texts": texts, "fallback_locale": "en"})
+    to_all = make_run(
+        alice, 0, tag="all", content={"kind": "template", "id": "letter"}, audience_filter=nested
+    )
+
+    assert read_facts(to_members) == {
+        "Subject": "News for {{ name }}",
+        "Audience": "Newsletter",
+        "Conditions": "Segment Members: plan is pro and List: Newsletter is subscribed",
+        "Except": "Language is German (Austria)",
+    }
+    assert read_facts(to_all) == {
+        "Subject": "German: Neues English: News",
+        "Audience": "All contacts",
+        "Conditions": html.escape('{"all": [{"any": [{"plan": "pro"}]}]}'),
+    }
+    assert "<dt>" not in anna.read(page(to_all, "live/")).partition("</header>")[0]
 
 
 def test_the_page_says_why_it_waits_who_paused_it_and_what_was_done(
@@ -456,7 +499,7 @@ def test_nothing_of_a_run_is_there_for_another_workspace_or_a_stranger(
     run_id = make_run(alice, 1)
     carl = visitors.sign_in(charlie.workspace_id, name="Carl")
 
-    for part in ("", "live/", "report.csv", *(f"{step}/" for step in STEPS)):
+    for part in ("", "live/", "unsubscribed/", "report.csv", *(f"{step}/" for step in STEPS)):
         path = page(run_id, part)
         answers = [
             carl.post(path) if part[:-1] in STEPS else carl.get(path),
@@ -477,9 +520,25 @@ def test_the_report_is_that_of_the_api(alice: Caller, anna: Person) -> None:
     answer = anna.get(page(run_id, "report.csv"))
 
     assert answer.getvalue().decode() == alice.get(f"/v1/runs/{run_id}/report.csv").body
-    today = f"{datetime.now(UTC):%Y-%m-%d}"
-    named = f'attachment; filename="may-news-{today}.csv"'
-    assert answer.headers["Content-Disposition"] == named
+
+
+def test_the_file_of_the_report_is_called_as_the_campaign_is_now(
+    alice: Caller, anna: Person
+) -> None:
+    def name_file(name: str) -> str:
+        Campaign.objects.update(name=name)
+        header = anna.get(page(run_id, "report.csv")).headers["Content-Disposition"]
+        message = EmailMessage()
+        message["Content-Disposition"] = header
+        return str(message.get_filename()).removesuffix(f"-{datetime.now(UTC):%Y-%m-%d}.csv")
+
+    run_id = make_run(alice, 1)
+
+    assert name_file("News of May") == "News-of-May"
+    assert name_file("Май: «Grüße» 50%") == "Май-Grüße-50"
+    assert name_file('../a\\b";\r\n\u202etxt') == "a-b-txt"
+    assert name_file("…") == "may-news"
+    assert name_file("x" * 500) == "x" * 80
 
 
 def test_words_of_users_and_providers_stay_words(alice: Caller, anna: Person) -> None:
@@ -641,6 +700,10 @@ def test_who_leaves_by_a_link_is_counted_for_the_last_campaign_that_mailed_them(
     assert read_reports(anna.read(page(first)))["Unsubscribed"] == 1
     assert read_reports(anna.read(page(second, "live/")))["Unsubscribed"] == 1
     assert "until 30 days after the end of the run" in anna.read(page(first))
+    assert f'href="{anna.url(page(first, "unsubscribed/"))}">1</a>' in anna.read(page(first))
+    listed = re.findall(r">(\w+@example.com)</a>", anna.read(page(first, "unsubscribed/")))
+    assert listed == ["R0@example.com"]
+    assert "@example.com" not in anna.read(page(first, "unsubscribed/?skip=1")).partition("<h1>")[2]
 
 
 def test_who_leaves_is_counted_until_a_month_after_the_end_of_the_run(
@@ -691,11 +754,15 @@ def test_causes_of_failures_are_said_in_words_before_their_codes(
         detail = "The variable city has no value. Give it one, and send again."
         return entries.invalid(position, code="template_missing_variable", detail=detail)
 
-    run_id = make_run(alice, 6)
+    def has_moved(position: int) -> Entry:
+        return entries.invalid(position, code="RECIPIENT_NOT_FOUND", detail="Another address.")
+
+    run_id = make_run(alice, 7)
     stream_id = newsroom.stream_of(run_id)
     newsroom.book(run_id, newsroom.refused, size=3)
     cast.judge(stream_id, lacks_a_value, size=2)
     newsroom.book(run_id, unavailable, size=1)
+    cast.judge(stream_id, has_moved, size=1)
 
     text = anna.read(page(run_id))
 
@@ -704,9 +771,14 @@ def test_causes_of_failures_are_said_in_words_before_their_codes(
         ("The mailbox does not exist", "550 5.1.1"),
         ("No mail could be made of it: a value is missing", "template_missing_variable"),
         ("The provider refused it for good", "554 5.7.1"),
+        ("The contact was deleted, or has another address now", "RECIPIENT_NOT_FOUND"),
     ]
+    assert "“Send to the rest” of a campaign reaches the new address" in text
+    assert "code=RECIPIENT_NOT_FOUND" not in text, "another try would fail again"
     assert "“The variable city has no value." in text
     assert "Fill in what the cause names for these contacts, then retry." in text
+    asked = anna.read(f"{page(run_id)}remaining/")
+    assert "1 more failed because its contact has another address now, and is among them." in asked
     assert "1 was left out" not in text
     Run.objects.filter(pk=run_id).update(excluded={"bounced": 1})
     assert "1 was left out when it was planned: 1 bounced before." in anna.read(page(run_id))

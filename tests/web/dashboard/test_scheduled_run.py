@@ -1,16 +1,20 @@
 """A run that is scheduled says so, with when it begins, wherever it is shown."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.conf import LazySettings
 
 from postledger.campaigns import listing
+from postledger.campaigns.drafts import drafts
 from postledger.campaigns.listing import CampaignGroup
 from postledger.campaigns.models import Run
 from postledger.campaigns.planning import planning
-from postledger.campaigns.runs import live_run, run_control
+from postledger.campaigns.runs import live_run, progress, run_control
+from postledger.campaigns.states import RunState
 from postledger.lib.ids import DeliveryId
+from postledger.mailing.send_times import SendTime
 from tests.campaigns import press
 from tests.web import newsroom
 from tests.web.callers import Caller
@@ -135,6 +139,48 @@ def test_who_keeps_a_run_keeps_what_it_does_now(alice: Caller, anna: Person) -> 
     assert "Keep it paused" in paused
     assert "Keep it waiting" in waiting
     assert "Keep sending" not in scheduled + paused + waiting
+
+
+def test_a_scheduled_run_is_cancelled_and_a_copy_of_it_is_changed(
+    alice: Caller, anna: Person
+) -> None:
+    run = launch(alice)
+    planning.plan_run(run.pk)
+    url = f"campaigns/runs/{run.pk}/cancel/"
+
+    assert "Change or cancel…" in anna.read(f"campaigns/runs/{run.pk}/")
+    assert "Cancel it, and change a copy" in anna.read(url)
+    answered = anna.post(url, change="1")
+
+    assert progress.find_progress(anna.workspace_id, run.pk, now=BEGINS).state is RunState.CANCELLED
+    editor = anna.client.get(answered.headers["Location"]).content.decode()
+    assert "Cancelled before anything went." in editor
+    [copied] = [row for row in read_campaigns(anna) if row.id != run.campaign_id]
+    assert copied.name == drafts.name_campaign(anna.workspace_id, run.campaign_id)
+    original, copy = (
+        drafts.find_campaign(anna.workspace_id, one) for one in (run.campaign_id, copied.id)
+    )
+    assert copy.timing == original.timing == SendTime(at=BEGINS)
+    assert copy.content == original.content
+
+
+def test_no_copy_is_made_of_a_run_that_has_begun(alice: Caller, anna: Person) -> None:
+    run = launch(alice)
+    planning.plan_run(run.pk)
+    begun = [{"due_at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"}]
+    Run.objects.update(waves=begun)
+    url = f"campaigns/runs/{run.pk}/cancel/"
+
+    assert "change a copy" not in anna.read(url)
+    answered = anna.post(url, change="1")
+
+    page = anna.client.get(answered.headers["Location"]).content.decode()
+    assert "Cancelled, and not copied: it had begun" in page
+    assert len(read_campaigns(anna)) == 1
+
+
+def read_campaigns(anna: Person) -> Sequence[listing.CampaignRow]:
+    return listing.read_page(anna.workspace_id, now=datetime.now(UTC)).rows
 
 
 def test_a_run_whose_mail_waits_has_one_state_on_its_page_and_in_the_list_of_runs(

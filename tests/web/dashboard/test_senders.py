@@ -580,7 +580,7 @@ def test_a_person_holds_a_sender_and_everybody_reads_who_and_why(alice: Caller) 
 
     assert asked.status_code == 422
     assert twice.status_code == 302
-    sentence = "A person paused the sender (Mia: the domain moves)."
+    sentence = "The sender is held because a person paused it (Mia: the domain moves)."
     assert (cause["code"], cause["sentence"]) == ("paused", sentence)
     assert cause["since"] is not None
     assert f"{sender.address}: {sentence}" in page

@@ -176,7 +176,7 @@ def test_notion_is_connected_changed_and_disconnected_and_its_token_never_shown(
     assert stored.errors
     listing = dora.client.get(dora.url("settings/integrations/"))
     assert "Notion" in read(listing)
-    assert "Connected" in read(listing)
+    assert "Connected" not in read(listing), "whether Notion takes the token is not known"
     assert "Disconnect Notion?" in read(dora.client.get(f"{url}remove/"))
     dora.client.post(f"{url}remove/")
     assert integrations.notion(dora.workspace.pk) is None
@@ -205,6 +205,22 @@ def test_a_token_that_notion_refuses_is_refused_beside_its_field(
     stored = integrations.notion(alice.workspace.pk)
     assert stored is not None
     assert stored.token == notion.token
+
+
+def test_what_keeps_pages_of_notion_from_being_mailed_is_said_with_each_saving(
+    alice: Person, notion: FakeNotion
+) -> None:
+    url = alice.url("settings/integrations/notion/")
+
+    def save(**fields: str) -> str:
+        return read(alice.client.post(url, {"token": "", **fields}, follow=True))
+
+    assert "Notion takes the token, but has no page for it yet" in save(token=notion.token)
+    notion.add_page()
+    assert "no page for it yet" not in save()
+    assert "Notion shows this integration no database" in save(mailouts=DATABASE)
+    notion.token = "ntn_a-new-one"  # the stored one was revoked
+    assert "Notion does not accept the token." in save()
 
 
 def test_a_token_is_saved_while_notion_is_away_and_the_page_says_that_it_was_not_tried(

@@ -98,7 +98,7 @@ def test_a_wrong_version_is_refused_beside_its_fields_and_keeps_what_was_typed(
 
     assert refused.status_code == 422
     assert "Dear {{ town }}" in page
-    assert "'???' is not a locale" in page
+    assert "Write a language: its code" in page
     assert "The texts use town, city, which were not declared." in page
     assert "shorten it to 150" in page
     assert 'id="id_texts-2-preheader_error">Preheader, line 1: ' in page
@@ -256,6 +256,15 @@ def test_a_button_fills_in_the_variables_and_saves_nothing(anna: Person, welcome
     assert 'class="error"' not in page
     assert "None is missing." in complete.content.decode()
     assert templates.list_versions(anna.workspace_id, key="welcome") == []
+
+
+def test_a_default_of_one_text_counts_for_no_other(anna: Person, welcome: str) -> None:
+    other = {**text("", "{{ plan }} {{ city | default: 'here' }}"), "locale": "pt"}
+
+    filled = write(anna, {**GREETING, "subject": "Hello"}, other, optional="items", find="1")
+
+    page = unescape(filled.content.decode())
+    assert read_fields(page) == {"required": "plan", "optional": "items, city"}
 
 
 def test_a_version_is_rendered_with_samples_or_as_a_contact(

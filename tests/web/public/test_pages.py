@@ -28,9 +28,10 @@ def news(acme: int) -> int:
     return acme
 
 
-def pages() -> list[Any]:
+def pages(language: str = "en") -> list[Any]:
     """One answer of every kind."""
-    address = visiting.somebody()
+    address, visitor = visiting.somebody(), Client(headers={"Accept-Language": language})
+    get, post = visitor.get, visitor.post
     asked = post("/subscribe/acme/news", {"email": address})
     confirm, never = visiting.links_of(visiting.mails(address)[0])
     return [
@@ -49,9 +50,30 @@ def pages() -> list[Any]:
         post("/subscribe/acme/news", {"email": "wrong"}),
         get("/unsubscribe?token=bad"),
         get("/subscribe/acme/none"),
-        get(link(), Accept="application/json"),
-        Client().delete(link()),
+        get(link(), headers={"Accept": "application/json"}),
+        visitor.delete(link()),
     ]
+
+
+def list_words(response: Any) -> set[str]:
+    """What a reader sees, or hears, piece by piece."""
+    page = re.sub("<style>.*?</style>", "", text(response), flags=re.DOTALL)
+    pieces = [*re.split("<[^>]*>", page), *re.findall(r'aria-label="([^"]*)"', page)]
+    return {piece.strip() for piece in pieces if re.search(r"[^\W\d_]{2}", piece)}
+
+
+def test_a_reader_of_german_meets_no_english(news: int) -> None:
+    english = {word for page in pages() for word in list_words(page)}
+    german = {word for page in pages("de") for word in list_words(page)}
+
+    assert english & german <= {
+        "News",
+        "English",
+        "Русский",
+        "Português",
+        "Deutsch",
+        '{"ok": true}',
+    }
 
 
 def test_every_answer_has_the_headers_that_keep_it_safe(news: int) -> None:
@@ -139,7 +161,8 @@ def test_the_host_that_a_request_names_is_in_no_link(news: int, settings: LazySe
     [
         ("ru", "pt", "ru"),
         ("", "pt-BR,pt;q=0.9,en;q=0.8", "pt"),
-        ("", "de, ru;q=0.5, en;q=0.4", "ru"),
+        ("", "fr, ru;q=0.5, en;q=0.4", "ru"),
+        ("", "de-AT, ru;q=0.5, en;q=0.4", "de"),
         ("xx", "pt", "pt"),
         ("PT-br", "", "pt"),
         ("../en", "", "en"),
@@ -152,13 +175,19 @@ def test_the_host_that_a_request_names_is_in_no_link(news: int, settings: LazySe
 def test_a_visitor_reads_the_language_asked_for_else_the_browsers(
     asked: str, accepted: str, expected: str
 ) -> None:
-    assert page_frame.choose_language(asked, accept_language=accepted) == expected
+    offered = page_frame.READER_LANGUAGES
+    assert page_frame.choose_language(asked, accept_language=accepted, offered=offered) == expected
 
 
-HEADINGS = {"en": "Unsubscribe", "ru": "Отписаться", "pt": "Cancelar a subscrição"}
+HEADINGS = {
+    "en": "Unsubscribe",
+    "ru": "Отписаться",
+    "pt": "Cancelar a subscrição",
+    "de": "Abmelden",
+}
 
 
-@pytest.mark.parametrize("code", page_frame.LANGUAGES)
+@pytest.mark.parametrize("code", page_frame.READER_LANGUAGES)
 def test_a_page_keeps_its_language_and_leads_to_the_others(news: int, code: str) -> None:
     response = get(f"{link()}&lang={code}")
 
@@ -167,7 +196,7 @@ def test_a_page_keeps_its_language_and_leads_to_the_others(news: int, code: str)
     assert f"<h1>{HEADINGS[code]}</h1>" in page
     assert response["Content-Language"] == code
     assert all(f"&lang={code}" in url for url in visiting.forms(response))
-    others = [f"&lang={other}" for other in page_frame.LANGUAGES if other != code]
+    others = [f"&lang={other}" for other in page_frame.READER_LANGUAGES if other != code]
     assert all(f'{other}" lang=' in page for other in others)
 
 

@@ -84,6 +84,26 @@ def test_a_list_that_came_after_the_page_was_opened_is_not_left(acme: int) -> No
     assert people.subscription(contact_id, "offers") is SubscriptionState.ACTIVE
 
 
+@pytest.mark.parametrize(
+    ("language", "day"),
+    [
+        ("de", "29. November 2099"),
+        ("pt", "29 de novembro de 2099"),
+        ("ru", "29 ноября 2099"),
+    ],
+)
+def test_the_end_of_a_break_is_a_day_in_the_language_of_the_reader(
+    acme: int, language: str, day: str
+) -> None:
+    visiting.public_list(acme)
+    people.member(acme)
+    Subscription.objects.update(snooze_until=datetime(2099, 11, 29, 9, tzinfo=UTC))
+
+    page = text(visiting.get(f"{link(page=PAGE)}&lang={language}"))
+
+    assert day in page.replace("\xa0", " ").replace("\u202f", " ")
+
+
 @pytest.mark.parametrize(("word", "days"), [("week", 7), ("month", 30)])
 def test_a_break_is_taken_shown_and_ended(acme: int, word: str, days: int) -> None:
     visiting.public_list(acme)
@@ -98,7 +118,7 @@ def test_a_break_is_taken_shown_and_ended(acme: int, word: str, days: int) -> No
 
     assert until is not None
     assert abs(until - datetime.now(UTC) - timedelta(days=days)) < timedelta(minutes=1)
-    assert f"On a break until {until:%Y-%m-%d}" in text(response)
+    assert f"On a break until {until:%B} {until.day}, {until.year}" in text(response)
     assert kept == until
     assert Subscription.objects.get(contact_id=contact_id).snooze_until is None
 

@@ -100,10 +100,10 @@ def test_the_proof_says_which_words_were_agreed_to_and_from_where(news: int) -> 
 @pytest.mark.parametrize(
     ("accepted", "query", "locale", "spoken"),
     [
-        ("de-DE,de;q=0.9,en;q=0.8", "", "de", "en"),
-        ("de-DE,de;q=0.9,pt;q=0.8", "", "de", "pt"),
-        ("de-DE,de;q=0.9", "?lang=pt", "pt", "pt"),
-        ("de-DE,de;q=0.9", "?lang=xx", "de", "en"),
+        ("de-DE,de;q=0.9,en;q=0.8", "", "de", "de"),
+        ("fr-FR,fr;q=0.9,pt;q=0.8", "", "fr", "pt"),
+        ("fr-FR,fr;q=0.9", "?lang=de", "de", "de"),
+        ("fr-FR,fr;q=0.9", "?lang=xx", "fr", "en"),
         ("en;q=0.5,ru", "", "ru", "ru"),
         ("*", "", "en", "en"),
         ("", "", "en", "en"),
@@ -457,7 +457,7 @@ def test_of_several_senders_the_default_confirms(news: int) -> None:
     assert used == ["news@acme.example", "a@acme.example"]
 
 
-@pytest.mark.parametrize("language", ["en", "ru", "pt"])
+@pytest.mark.parametrize("language", ["en", "ru", "pt", "de"])
 def test_the_mail_has_the_layout_of_all_our_mail_and_says_who_sends_it(
     news: int, language: str
 ) -> None:
@@ -626,10 +626,14 @@ def test_links_of_one_purpose_are_worth_nothing_for_another(news: int) -> None:
 
 def test_the_mail_speaks_the_language_of_the_page(news: int) -> None:
     subjects = []
-    for language in ("ru", "pt"):
+    for language in ("ru", "pt", "de"):
         address = visiting.somebody()
         link = ask_by_form(address, Accept_Language=f"{language};q=0.9, en;q=0.1")
         subjects.append(visiting.mails(address)[0].subject)
         assert f'<html lang="{language}">' in text(get(link))
 
-    assert subjects == ["Подтвердите подписку: News", "Confirme, por favor: News"]
+    assert subjects == [
+        "Подтвердите подписку: News",
+        "Confirme, por favor: News",
+        "Bitte bestätigen Sie: News",
+    ]

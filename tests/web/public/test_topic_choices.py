@@ -74,6 +74,7 @@ def test_the_page_says_in_words_what_one_is_told(topic: Topic) -> None:
     assert "NK" not in shown
     assert "вам сообщают" in text(get(f"{link(page=PAGE)}&lang=ru"))
     assert "Do que recebe avisos" in text(get(f"{link(page=PAGE)}&lang=pt"))
+    assert "Worüber Sie benachrichtigt werden" in text(get(f"{link(page=PAGE)}&lang=de"))
 
 
 def test_each_is_paused_resumed_and_ended_by_itself(topic: Topic) -> None:

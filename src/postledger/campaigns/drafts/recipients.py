@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from postledger.accounts import queries as accounts
@@ -18,7 +18,7 @@ from postledger.content import slices
 from postledger.content.locales import MissingLocaleError
 from postledger.content.slices import SubjectRequiredError
 from postledger.lib.errors import RefusedError
-from postledger.mailing import chunks, content_source, snapshot
+from postledger.mailing import chunks, content_source, send_times, snapshot
 from postledger.mailing.chunks import Chunk, Exclusion, Recipient
 from postledger.mailing.content_source import ArticleSource, ContentSource, TemplateSource
 from postledger.mailing.snapshot import ByLocale, ByPlaces, LetterChoice
@@ -33,6 +33,8 @@ class RecipientCounts:
 
     number: int
     excluded: Mapping[str, int] = field(default_factory=dict)
+    # Of the number, where the campaign goes to all contacts; None: not known, with an estimate.
+    on_no_list: int | None = 0
     is_exact: bool = True  # False: counting took too long; an estimate, without the reasons
 
     @property
@@ -53,16 +55,42 @@ def count_recipients(
     """
     try:
         with audience.limited_time(patience):
-            chunk = _make_chunk(workspace_id, campaign, now=now)
-            counted = chunks.count_variants(chunk)
+            frozen = freeze_audience(workspace_id, campaign, now=now)
+            return _count_people(workspace_id, campaign, frozen, now=now)
     except FilterTooCostlyError:
         return _estimate(workspace_id, campaign, now=now)
+
+
+def count_late(
+    workspace_id: int, campaign: CampaignFacts, *, now: datetime, patience: timedelta
+) -> int:
+    """The recipients for whom the local time of a campaign is past; raises FilterTooCostlyError."""
+    timing = campaign.timing
+    if not send_times.may_be_late(timing, now=now):
+        return 0
+    with audience.limited_time(patience):
+        frozen = freeze_audience(workspace_id, campaign, now=now)
+        zones = {*audience.list_time_zones(workspace_id), frozen.default_zone}
+        late = send_times.find_late_zones(timing, zones=zones, now=now)
+        if not late:
+            return 0
+        return _count_people(workspace_id, campaign, replace(frozen, zones=late), now=now).number
+
+
+def _count_people(
+    workspace_id: int, campaign: CampaignFacts, frozen: FrozenAudience, *, now: datetime
+) -> RecipientCounts:
+    chunk = _make_chunk(workspace_id, campaign, frozen, now=now)
+    counted = chunks.count_variants(chunk)
     unserved = _find_unserved(chunk, {row.variant for row in counted}, now=now)
-    totals = Counter[str | None]()
+    totals, on_no_list = Counter[str | None](), 0
     for row in counted:
-        totals[row.kept_back or unserved.get(row.variant)] += row.count
+        reason = row.kept_back or unserved.get(row.variant)
+        totals[reason] += row.count
+        on_no_list += row.count if reason is None and not row.is_on_list else 0
     number = totals.pop(None, 0)
-    return RecipientCounts(number, {str(reason): count for reason, count in totals.items()})
+    excluded = {str(reason): count for reason, count in totals.items()}
+    return RecipientCounts(number, excluded, on_no_list)
 
 
 def list_people(  # noqa: PLR0913  the parts of a query, each by its name
@@ -80,7 +108,8 @@ def list_people(  # noqa: PLR0913  the parts of a query, each by its name
     `after` is the sort key of the last one of the previous page. Raises FilterTooCostlyError.
     """
     with audience.limited_time(patience):
-        chunk = _make_chunk(workspace_id, campaign, now=now, after=after)
+        frozen = freeze_audience(workspace_id, campaign, now=now)
+        chunk = _make_chunk(workspace_id, campaign, frozen, now=now, after=after)
         unserved: Mapping[str, str] = {}
         if not chunk.has_one_letter:
             unserved = _find_unserved(chunk, chunks.list_variants(chunk), now=now)
@@ -99,7 +128,8 @@ def list_unserved_locales(
     workspace_id: int, campaign: CampaignFacts, *, now: datetime
 ) -> Sequence[str]:
     """The languages of contacts in which the campaign's template has no text for them."""
-    chunk = _make_chunk(workspace_id, campaign, now=now)
+    frozen = freeze_audience(workspace_id, campaign, now=now)
+    chunk = _make_chunk(workspace_id, campaign, frozen, now=now)
     if chunk.has_one_letter or not isinstance(chunk.choice, ByLocale):
         return ()
     return list(_find_unserved(chunk, chunks.list_variants(chunk), now=now))
@@ -122,8 +152,6 @@ def _find_due_times(
     workspace_id: int, campaign: CampaignFacts, *, now: datetime
 ) -> Mapping[str, datetime]:
     """When contacts of each time zone are mailed, if that differs; a snooze may end before."""
-    if campaign.list_key is None:  # snoozes are of lists, and finding the zones takes long
-        return {}
     hours = campaign.delivery_window
     window = None if hours is None else working_hours.to_json(hours)
     run_waves = waves.split_waves(workspace_id, campaign.timing, window, now=now)
@@ -136,10 +164,14 @@ def _find_due_times(
 
 
 def _make_chunk(
-    workspace_id: int, campaign: CampaignFacts, *, now: datetime, after: str = ""
+    workspace_id: int,
+    campaign: CampaignFacts,
+    frozen: FrozenAudience,
+    *,
+    now: datetime,
+    after: str = "",
 ) -> Chunk:
     """The whole audience after an address, as one chunk of a stream that does not exist."""
-    frozen = freeze_audience(workspace_id, campaign, now=now)
     choice = _find_choice(workspace_id, campaign.content)
     return Chunk(
         people=audience.compile_chunk(workspace_id, frozen, after=after, limit=_ALL),
@@ -182,6 +214,11 @@ def _find_unserved(chunk: Chunk, variants: set[str], *, now: datetime) -> Mappin
 def _estimate(workspace_id: int, campaign: CampaignFacts, *, now: datetime) -> RecipientCounts:
     people: Filter = parsing.parse(dict(campaign.audience), now=now)
     if campaign.list_key:
-        people = All((people, OnList(campaign.list_key)))
-    number = audience.estimate(workspace_id, audience.only_active(people))
-    return RecipientCounts(number, is_exact=False)
+        people = audience.only_active(All((people, OnList(campaign.list_key))))
+    else:
+        people = audience.only_reached(people, at=now)
+    return RecipientCounts(
+        audience.estimate(workspace_id, people),
+        on_no_list=0 if campaign.list_key else None,
+        is_exact=False,
+    )

@@ -49,6 +49,10 @@ class BatchTakenError(ConflictError):
     code = "send_batch_taken"
 
 
+class ListNotChosenError(ConflictError):
+    code = "list_not_chosen"
+
+
 class PageRules(Protocol):
     """The rules for Notion pages; called in the transaction that creates the run."""
 
@@ -320,6 +324,13 @@ def _copy_audience(campaign: Campaign, launch: Launch) -> dict[str, Any]:
         root = Run.objects.get(pk=launch.root_id)
         fixed_filter = _fix_days(root.audience, now=root.launched_at)
         columns = {"list_key": root.list_key, "audience": fixed_filter}
+    elif campaign.lacks_list and launch.test_addresses is None:
+        raise ListNotChosenError(
+            say(
+                "Nobody has chosen yet who gets this draft. Give it a list, or null for all"
+                " contacts, and launch it again."
+            )
+        )
     parsing.parse(columns["audience"], now=launch.now)
     if columns["list_key"]:
         lists.get_active_id(campaign.workspace_id, columns["list_key"])

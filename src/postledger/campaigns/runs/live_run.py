@@ -2,23 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
-from postledger.campaigns.models import Campaign, Run
-from postledger.campaigns.runs import progress, report, retry_outlook, run_causes
+from postledger.campaigns.models import Campaign
+from postledger.campaigns.runs import progress, report, retry_outlook, run_causes, run_leavers
 from postledger.campaigns.runs.progress import Progress
 from postledger.campaigns.runs.report import Failure
 from postledger.campaigns.runs.retry_outlook import RetryOutlook
 from postledger.campaigns.runs.run_lookup import find_run
-from postledger.contacts import link_unsubscribes
 from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.figures import pace
 from postledger.deliveries.figures.pace import PaceSeries
-from postledger.deliveries.figures.unsubscribes_after import count_left_after
 from postledger.deliveries.states import State
-
-LEAVERS_COUNT_FOR = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +54,6 @@ def read_live_run(
         causes=run_causes.explain_run(read, now=now),
         series=pace.read_pace(run.stream_id),
         failures=report.find_failures(run.stream_id),
-        unsubscribed=_count_unsubscribed(run, now),
+        unsubscribed=run_leavers.count_leavers(run, now=now),
         retry=retry_outlook.glance(run) if has_failed else retry_outlook.NOTHING_FAILED,
     )
-
-
-def _count_unsubscribed(run: Run, now: datetime) -> int | None:
-    """A link does not name a run: who leaves is counted for the last campaign that mailed them."""
-    left = link_unsubscribes.list_leavers(
-        run.workspace_id,
-        list_key=run.list_key,
-        since=run.launched_at,
-        until=(run.ended_at or now) + LEAVERS_COUNT_FOR,
-    )
-    return None if left is None else count_left_after(run.workspace_id, run.stream_id, left)

@@ -18,7 +18,8 @@ from postledger.deliveries.reporting import FailureCause, ReportedDelivery
 from postledger.deliveries.states import State
 from postledger.lib.sentences import say
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+_UNSAFE = re.compile(r"[^\w-]+")
+_LONGEST_NAME = 80  # of a campaign, in the name of a file
 COLUMNS = (
     *("email", "status", "error_message", "message_id", "sent_at"),
     *("feedback", "feedback_at"),
@@ -31,11 +32,14 @@ def write_csv(workspace_id: int, run_id: UUID) -> Iterator[str]:
 
 
 def name_file(workspace_id: int, run_id: UUID) -> str:
-    """What the file is called: by the campaign, and the day in the active zone when it begins."""
+    """What the file is called: as the campaign is now, and by the day when it begins, in the
+    active zone.
+    """
     run = find_run(workspace_id, run_id)
-    tag = Campaign.with_deleted.values_list("tag", flat=True).get(pk=run.campaign_id)
+    name, tag = Campaign.with_deleted.values_list("name", "tag").get(pk=run.campaign_id)
+    safe = _UNSAFE.sub("-", name)[:_LONGEST_NAME].strip("-") or tag
     begins = timezone.localtime(progress.find_start(run) or run.launched_at)
-    return f"{_UNSAFE.sub('-', tag)}-{begins:%Y-%m-%d}.csv"
+    return f"{safe}-{begins:%Y-%m-%d}.csv"
 
 
 def _write_lines(stream_id: int) -> Iterator[str]:

@@ -27,6 +27,12 @@ class RetryOutlook:
     rest: int | None  # failures behind the first ones; None: there are some, and nobody counted
 
     @property
+    def moved(self) -> int:
+        """Whose contact has another address by now: a retry fails, a run to the rest may not."""
+        codes = self.tried, self.stopped
+        return sum(counts.get(gates.RECIPIENT_NOT_FOUND, 0) for counts in codes)
+
+    @property
     def is_hopeless(self) -> bool:
         return self.rest == 0 and not any(self.tried.values())
 
@@ -94,4 +100,5 @@ def _read_standings(run: Run, recipients: Sequence[Recipient]) -> Standings:
         [item.address for item in recipients],
         list(contacts),
         list_key=run.list_key or None,
+        is_to_all=not run.list_key,
     )

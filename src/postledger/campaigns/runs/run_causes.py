@@ -29,6 +29,8 @@ def explain_run(read: ReadRun, *, now: datetime) -> list[Cause]:
         return [_explain_open()]
     if stream is None or stream.cancelled_at is not None:
         return causes
+    if run.planned_at is None and not read.waits:
+        causes = list(why.list_stops(stream, now=now))
     return [*_explain_planning(run), *causes]
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from postledger.campaigns.models import Run
+from postledger.campaigns.models import Campaign, Run
 from postledger.lib.errors import NotFoundError
 from postledger.lib.sentences import say
 
@@ -21,6 +21,12 @@ def find_run(workspace_id: int, run_id: UUID, *, only_sandboxed: bool = False) -
     if run is None or (only_sandboxed and not run.is_sandboxed):
         raise CampaignUnknownError(say("Run not found."))
     return run
+
+
+def name_campaign(workspace_id: int, run_id: UUID) -> str:
+    """What the campaign of a run is called now."""
+    campaign_id = find_run(workspace_id, run_id).campaign_id
+    return Campaign.with_deleted.values_list("name", flat=True).get(pk=campaign_id)
 
 
 def find_run_ids(workspace_id: int, stream_ids: Collection[int]) -> dict[int, UUID]:

@@ -53,13 +53,13 @@ def is_paused(run: Progress) -> bool:
     )
 
 
-def count_remaining(run: Progress) -> int:
+def count_remaining(run: Progress, retry: RetryOutlook) -> int:
     """At most so many people would get the mail if it was sent to the rest.
 
-    Whose mail was cancelled, and who was left out when the run was planned: these are looked at
-    again then.
+    Whose mail was cancelled, who was left out when the run was planned, and who has another address
+    than a mail that failed for it: these are looked at again then.
     """
-    return run.books.counts[State.CANCELLED] + sum(run.excluded.values())
+    return run.books.counts[State.CANCELLED] + sum(run.excluded.values()) + retry.moved
 
 
 def find_obstacle(step: Step, run: Progress, retry: RetryOutlook) -> Obstacle | None:
@@ -74,7 +74,7 @@ def find_obstacle(step: Step, run: Progress, retry: RetryOutlook) -> Obstacle | 
         case Step.RETRY:
             return _when_cancelled(run) or _before_retry(run, retry)
         case Step.SEND_REMAINING:
-            return _before_remaining(run)
+            return _before_remaining(run, retry)
         case Step.CLOSE:
             return _when_over(run) or (Obstacle.MAIL_WAITS if _has_work(run) else None)
 
@@ -103,10 +103,10 @@ def _without_waiting(run: Progress) -> Obstacle | None:
     return _when_over(run) or (None if _has_work(run) else Obstacle.NOTHING_WAITS)
 
 
-def _before_remaining(run: Progress) -> Obstacle | None:
+def _before_remaining(run: Progress, retry: RetryOutlook) -> Obstacle | None:
     if run.is_test:
         return Obstacle.IS_TEST
     if _has_work(run) and not is_over(run):
         return Obstacle.MAIL_WAITS
     # A cancelled run books its waiting mail as cancelled in a moment.
-    return None if count_remaining(run) or run.waiting else Obstacle.NOBODY_LEFT
+    return None if count_remaining(run, retry) or run.waiting else Obstacle.NOBODY_LEFT

@@ -42,6 +42,7 @@ CHECKS = (
     Check("quotas", quotas.check_quotas, needs="migrations"),
     Check("keys", installation.check_api_keys, needs="migrations"),
     Check("integrations", integrations.check_integrations, needs="migrations"),
+    Check("public_url", web.check_public_url, needs="migrations"),
     Check("proxies", web.check_proxies),
     Check("metrics", web.check_metrics),
     Check("workers", work.check_workers, needs="migrations"),

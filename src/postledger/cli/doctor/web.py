@@ -1,13 +1,32 @@
-"""Checks how the web process is reached: through how many proxies, and whether metrics are on."""
+"""Checks how the web process is reached: by which URL, through how many proxies, with metrics."""
 
 from collections.abc import Iterator
 
 import httpx
 from django.conf import settings
 
+from postledger.accounts.models import Sender
+from postledger.lib import own_machine
 from postledger.lib.check_results import CheckResult, ok, warning
+from postledger.providers import registry
 
 _TIMEOUT = 5.0  # seconds
+
+
+def check_public_url() -> Iterator[CheckResult]:
+    """An address of this machine is enough for the sandbox alone."""
+    if not own_machine.leads_home(settings.PUBLIC_URL):
+        url = settings.PUBLIC_URL or "not set"
+        yield ok("public_url", f"PUBLIC_URL is {url}.")
+        return
+    message = f"PUBLIC_URL is {settings.PUBLIC_URL}, which leads to the machine of whoever opens it"
+    senders = Sender.objects.filter(archived_at=None, account__isnull=False)
+    if not senders.exclude(account__kind=registry.SANDBOX).exists():
+        yield ok("public_url", f"{message}; no sender reaches anybody elsewhere.")
+        return
+    remedy = "Set PUBLIC_URL to an address that readers can reach, and start Postledger again."
+    message += ": readers can open neither pictures nor unsubscribe links."
+    yield warning("public_url", message, remedy)
 
 
 def check_proxies() -> Iterator[CheckResult]:

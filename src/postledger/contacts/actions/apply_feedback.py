@@ -39,7 +39,11 @@ WITH given AS MATERIALIZED (
                PARTITION BY key
                ORDER BY array_position(%(strength)s::text[], reason) DESC NULLS LAST
            ) AS strongest_reason,
-           coalesce(bool_or(reason = 'unsubscribed') OVER (PARTITION BY key), false) AS has_left
+           coalesce(
+               bool_or(reason = 'unsubscribed') OVER (PARTITION BY key)
+               OR bool_or(reason = 'bounced') OVER (PARTITION BY key)
+                  AND bool_or(reason = 'complained') OVER (PARTITION BY key), false
+           ) AS has_left
     FROM given
     ORDER BY key, array_position(%(priority)s::text[], state) DESC NULLS LAST, at, number
 ), bounce AS MATERIALIZED (

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from postledger.contacts import sql
 from postledger.contacts.consent import ConsentChange
 from postledger.contacts.models import ConsentEvent, Contact, Subscription
-from postledger.contacts.states import ContactState, SubscriptionState
+from postledger.contacts.states import ConsentAction, ContactState, SubscriptionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,22 @@ def record(  # noqa: PLR0913  each part of an event by its name
         detail=change.detail,
         at=change.at or Now(),
     )
+
+
+def find_state_before_bounce(contact_id: int) -> ContactState | None:
+    """The state in which the last bounce met a contact, as far as its history knows it.
+
+    None, too, if the contact has taken an unsubscribe back since then. Served by
+    contacts_consent_newest.
+    """
+    bounced = ContactState.BOUNCED.value
+    events = ConsentEvent.objects.filter(contact_id=contact_id, list=None)
+    newest = events.filter(after=bounced).exclude(before=bounced).order_by("-pk").first()
+    if newest is None or newest.before is None:
+        return None
+    if events.filter(pk__gt=newest.pk, action=ConsentAction.UNDONE.value).exists():
+        return None
+    return ContactState(newest.before)
 
 
 def lock_subscription(workspace_id: int, *, contact_id: int, list_id: int) -> Subscription | None:

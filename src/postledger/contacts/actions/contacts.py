@@ -10,14 +10,18 @@ from django.db.models.functions import Now
 
 from postledger.accounts import constraints, trail
 from postledger.contacts import queries, sql, states, suppressions
-from postledger.contacts.actions import contact_state
+from postledger.contacts.actions import contact_state, suppression
 from postledger.contacts.consent import ConsentChange, Origin
 from postledger.contacts.details import Changes, Details, check_attributes, check_details
 from postledger.contacts.models import Contact
-from postledger.contacts.states import ConsentAction
+from postledger.contacts.states import ConsentAction, ContactState
 from postledger.lib.errors import ConflictError
 from postledger.lib.sentences import say
 from postledger.providers import addresses
+
+# The sources of what a new address lifts, and of what it ends.
+CORRECTION = "a corrected address"
+NEW_ADDRESS = "a new address"
 
 _NO_DETAILS = Details()
 
@@ -67,23 +71,23 @@ def update_contact(
 ) -> None:
     """Changes a contact's details.
 
-    A new address leaves the state as it is, unless its suppression implies a stronger one: an
-    unsubscribe counts for every address of the contact, and only an operator lifts a bounce.
+    With a new address a bounce of the old one ends, and the suppressions of the new one count, also
+    those for lists. An unsubscribe or a complaint counts for every address of the contact.
     """
     check_details(changes)
     columns = _columns(changes)
     contacts = Contact.objects.filter(pk=contact_id, workspace_id=workspace_id, deleted_at=None)
     with _unique():
+        before = None
         if changes.address is not None:
-            sql.share_consent_lock(workspace_id)
+            before = lock_contact(workspace_id, contact_id=contact_id, ends_consent=True)
         # By the database's clock, as the moment at which an audience is frozen.
         if not contacts.update(**columns, updated_at=Now()):
             raise queries.contact_not_found(contact_id)
         if changes.attributes is not None:  # with those that it had before
             check_attributes(contacts.values_list("attributes", flat=True).get())
-        if changes.address is not None:
-            address = addresses.canonical(changes.address)
-            _apply_suppression(workspace_id, address=address, actor=actor, now=now)
+        if before is not None:
+            _follow_address(before, str(columns["address"]), actor=actor, now=now)
         _note(workspace_id, "contact.changed", contact_id, actor=actor, fields=[*columns])
 
 
@@ -127,17 +131,46 @@ def _columns(changes: Changes) -> dict[str, object]:
     return columns
 
 
-def _apply_suppression(workspace_id: int, *, address: str, actor: str, now: datetime) -> None:
-    status = suppressions.find_status(workspace_id, address=address)
-    owner = contact_state.lock_owner(workspace_id, address=address)
-    state = states.implied_state(status)
-    if owner.contact_id is None or owner.state is None or state.priority <= owner.state.priority:
+def _follow_address(contact: Contact, address: str, *, actor: str, now: datetime) -> None:
+    """Sets the states that a contact has at its new address; `contact` is as it was before."""
+    if address.lower() == contact.address.lower():
         return
-    contact_state.set_state(workspace_id, contact_id=owner.contact_id, state=state, at=now)
-    change = ConsentChange(ConsentAction.SUPPRESSED, Origin("a new address", actor), now)
-    contact_state.record(
-        workspace_id, change, contact_id=owner.contact_id, before=owner.state, after=state
+    _follow_state(contact, address, actor=actor, now=now)
+    suppression.end_suppressed_subscriptions(
+        contact.workspace_id, [contact.pk], origin=Origin(NEW_ADDRESS, actor), now=now
     )
+
+
+def _follow_state(contact: Contact, address: str, *, actor: str, now: datetime) -> None:
+    before = ContactState(contact.state)
+    after = states.state_at_new_address(
+        before,
+        new=suppressions.find_status(contact.workspace_id, address=address),
+        had_left=_had_left(contact),
+    )
+    if after is before:
+        return
+    contact_state.set_state(contact.workspace_id, contact_id=contact.pk, state=after, at=now)
+    is_stopped = after.priority > before.priority
+    change = ConsentChange(
+        ConsentAction.SUPPRESSED if is_stopped else ConsentAction.RESTORED,
+        Origin(NEW_ADDRESS if is_stopped else CORRECTION, actor),
+        now,
+    )
+    contact_state.record(
+        contact.workspace_id, change, contact_id=contact.pk, before=before, after=after
+    )
+
+
+def _had_left(contact: Contact) -> bool:
+    """Whether a contact unsubscribed or complained, before a bounce or under any of its addresses.
+
+    After two corrections the history alone knows of the last bounce only.
+    """
+    known = [*(contact.former_addresses or ()), contact.address]
+    if suppressions.is_any_wish(contact.workspace_id, known):
+        return True
+    return contact_state.find_state_before_bounce(contact.pk) is ContactState.UNSUBSCRIBED
 
 
 def delete_contact(workspace_id: int, *, contact_id: int, actor: str, now: datetime) -> None:

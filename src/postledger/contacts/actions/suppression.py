@@ -1,7 +1,9 @@
 """Ends mail to an address, of one list or of all: by its owner's wish, or the workspace's."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
+from typing import LiteralString
 
 from django.db import transaction
 from psycopg import sql as pg
@@ -177,3 +179,35 @@ def suppress_for_list(
     }
     [(changed,)] = sql.rows(_SUPPRESS_FOR_LIST, params)
     return bool(changed)
+
+
+_SUPPRESSED_MEMBERSHIPS: LiteralString = """
+SELECT c.address, suppression.list_id, suppression.reason
+FROM contacts_contact AS c
+JOIN contacts_subscription AS s ON s.contact_id = c.id
+JOIN contacts_suppression AS suppression
+  ON suppression.workspace_id = c.workspace_id AND suppression.list_id = s.list_id
+ AND suppression.address_hash = contacts_fingerprint(%(hash_key)s::bytea, c.address)
+WHERE c.id = ANY (%(contacts)s::bigint[]) AND s.state IN ('pending', 'active', 'paused')
+"""
+
+
+def end_suppressed_subscriptions(
+    workspace_id: int, contact_ids: Sequence[int], *, origin: Origin, now: datetime
+) -> None:
+    """Ends the subscriptions of contacts to the lists for which their addresses are suppressed.
+
+    For contacts that got another address, or are there again. The caller has taken the consent
+    lock.
+    """
+    for address, list_id, word in sql.rows(
+        _SUPPRESSED_MEMBERSHIPS, {"contacts": list(contact_ids)}
+    ):
+        reason = SuppressionReason(word)
+        suppress_for_list(
+            workspace_id,
+            address=address,
+            list_id=list_id,
+            reason=reason,
+            change=ConsentChange(consent.ACTIONS[reason], origin, now),
+        )

@@ -7,7 +7,7 @@ No text of a filter ever becomes part of an SQL statement.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 
 from postledger.contacts.details import Scalar
@@ -15,9 +15,10 @@ from postledger.contacts.states import ContactState, SubscriptionState
 
 
 class Column(StrEnum):
-    """The columns of a contact that filters may use."""
+    """What filters may use of a contact, beside its attributes and lists."""
 
     STATE = "state"
+    DOMAIN = "domain"  # of the address
     LOCALE = "locale"
     OCD_IDS = "ocd_ids"
     CREATED_AT = "created_at"
@@ -33,7 +34,7 @@ class AttributeField:
 
 
 class Op(StrEnum):
-    """How a value is compared; texts are case-sensitive."""
+    """How a value is compared; texts are case-sensitive, but domains are not."""
 
     IS = "is"  # the same type and the same value: "5" is not 5
     IN = "in"  # one of several
@@ -46,7 +47,7 @@ class Op(StrEnum):
     AT_LEAST = "at_least"
     UNDER = "under"
     AT_MOST = "at_most"
-    BEFORE = "before"
+    BEFORE = "before"  # a time; of an attribute, a day
     SINCE = "since"
     WITHIN_DAYS = "within_days"  # since so many days ago
 
@@ -57,7 +58,7 @@ class Comparison:
 
     field: Column | AttributeField
     op: Op
-    value: Scalar | datetime | tuple[Scalar, ...]
+    value: Scalar | date | tuple[Scalar, ...]  # a date may be a datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,9 @@ class OnList:
 class Named:
     """What a person types to find somebody; searches have it, and no filter in JSON.
 
-    The address begins with words that have an @ inside. Other words are anywhere in the address or
-    the name, or are the whole external id. Capitals do not count, but in the external id.
+    The address begins with words that have an @ inside, or they are a whole former address. Other
+    words are anywhere in the address or the name, or are the whole external id. Capitals do not
+    count, but in the external id.
     """
 
     words: str
@@ -92,6 +94,13 @@ class Stands:
     """The contact is active and stands so; searches have it, and no filter in JSON."""
 
     standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class InAllContacts:
+    """A campaign to all contacts goes to the contact at a moment; no filter in JSON has it."""
+
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +124,7 @@ class Not:
     part: "Filter"
 
 
-type Filter = All | AnyOf | Not | Comparison | OnList | Named | Stands
+type Filter = All | AnyOf | Not | Comparison | OnList | Named | Stands | InAllContacts
 
 EVERYBODY = All(())
 
@@ -129,7 +138,7 @@ def list_keys(audience: Filter) -> set[str]:
             return list_keys(part)
         case OnList(key):
             return {key}
-        case Comparison() | Named() | Stands():
+        case Comparison() | Named() | Stands() | InAllContacts():
             return set()
 
 

@@ -20,6 +20,8 @@ from postledger.contacts.filters.expressions import (
 from postledger.contacts.states import ContactState, SubscriptionState
 from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import Sentence, join, say
+from postledger.providers import addresses
+from postledger.providers.addresses import InvalidAddressError
 
 DEEPEST = 10
 MOST_CONDITIONS = 100
@@ -32,7 +34,7 @@ _ATTRIBUTES = "attributes."
 _ENGAGEMENT = "engagement"
 _OPERATORS = ("field", "all", "any", "not")
 
-type _Value = Scalar | datetime | tuple[Scalar, ...]
+type _Value = Scalar | date | tuple[Scalar, ...]
 type _ValueParser = Callable[[object, str, datetime], _Value]
 
 
@@ -186,7 +188,7 @@ def _field(name: object, path: str) -> Column | AttributeField:
     if name.startswith(_ATTRIBUTES):
         return AttributeField(_attribute_key(name.removeprefix(_ATTRIBUTES), path))
     if name.partition(".")[0] == _ENGAGEMENT:
-        problem = say("Opens and clicks are not counted yet.")
+        problem = say("Opens and clicks are not counted.")
         _refuse(
             path, problem, say("Leave this condition out, or use one of %(names)s.", names=names)
         )
@@ -221,13 +223,17 @@ def _subscription_state(word: object, path: str) -> SubscriptionState:
     )
 
 
-def _value_parsers(field: Column | AttributeField) -> Mapping[Op, _ValueParser]:
+def _value_parsers(  # noqa: PLR0911  one for each kind
+    field: Column | AttributeField,
+) -> Mapping[Op, _ValueParser]:
     """The comparisons that a field allows, each with the function that reads its value."""
     match field:
         case AttributeField():
             return _FOR_ATTRIBUTES
         case Column.STATE:
             return {Op.IS: _contact_state, Op.IN: _each(_contact_state)}
+        case Column.DOMAIN:
+            return {Op.IS: _domain, Op.IN: _each(_domain)}
         case Column.LOCALE:
             return _FOR_LOCALE
         case Column.OCD_IDS:
@@ -253,6 +259,18 @@ def _text(value: object, path: str, now: datetime) -> str:
     if isinstance(value, str):
         return str(_scalar(value, path, now))
     return _refuse(path, say("This is not a text."), say("Write it in quotation marks."))
+
+
+def _domain(value: object, path: str, now: datetime) -> str:
+    """As addresses have it: in lower-case ASCII."""
+    try:
+        return addresses.ascii_domain(_text(value, path, now).strip().removeprefix("@"))
+    except InvalidAddressError:
+        return _refuse(
+            path,
+            say("This is not the domain of an address."),
+            say("Write what stands behind the @, such as example.com."),
+        )
 
 
 def _fragment(value: object, path: str, now: datetime) -> str:
@@ -320,6 +338,13 @@ def _time(value: object, path: str, _: datetime) -> datetime:
         return _refuse(path, say("This is not a day or a time."), remedy)
 
 
+def _day(value: object, path: str, _: datetime) -> date:
+    try:
+        return date.fromisoformat(value if isinstance(value, str) else "")
+    except ValueError:
+        return _refuse(path, say("This is not a day."), say("Write a day like 2026-11-15."))
+
+
 def _days(value: object, path: str, now: datetime) -> datetime:
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_DAYS:
         return now - timedelta(days=value)
@@ -342,6 +367,8 @@ _FOR_ATTRIBUTES: Mapping[Op, _ValueParser] = {
     Op.AT_LEAST: _number,
     Op.UNDER: _number,
     Op.AT_MOST: _number,
+    Op.BEFORE: _day,
+    Op.SINCE: _day,
 }
 _FOR_LOCALE: Mapping[Op, _ValueParser] = {
     Op.IS: _text,

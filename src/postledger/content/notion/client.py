@@ -53,6 +53,16 @@ class Reader:
         """Raises RefusedError if Notion refuses the token, or cannot be asked; asks once."""
         self._api.call("GET", "users/me", is_repeatable=False)
 
+    def check_database(self, database_id: str) -> None:
+        """Raises RefusedError if Notion does not show the database; asks once."""
+        self._api.call("GET", f"databases/{canonical(database_id)}", is_repeatable=False)
+
+    def sees_any_page(self) -> bool:
+        """Whether a page or a database is shared with the token; of new ones Notion learns late."""
+        body: dict[str, object] = {"page_size": 1}
+        answer = self._api.call("POST", "search", body=body, is_repeatable=False)
+        return bool(fields.records(answer, "results"))
+
     def mailout(self, page_id: str) -> MailoutPage:
         return mailouts.parse(self._api.call("GET", f"pages/{canonical(page_id)}"))
 

@@ -36,6 +36,7 @@ _RULES = """<style>
 """
 # The word of the link, by language; other languages read it in English.
 _WORDS: Mapping[str, str] = {
+    "de": "Abmelden",
     "en": "Unsubscribe",
     "pt": "Cancelar a subscrição",
     "ru": "Отписаться",
@@ -83,7 +84,7 @@ class Footer:
 
     def render(self, link: str, *, locale: str) -> tuple[str, str]:
         """The footer of a mail in this language, as HTML and as text."""
-        word = _find_word(locale)
+        word = find_word(locale)
         sender = f"{self.org_name} — {self.org_address}"
         html = f'<hr><p>{escape(sender)}</p><p><a href="{escape(link)}">{word}</a></p>'
         return html, f"\n--\n{sender}\n{word}: {link}"
@@ -100,7 +101,8 @@ def has_link(html: str) -> bool:
     return any(word.lower() in lowered for word in _WORDS.values())
 
 
-def _find_word(locale: str) -> str:
+def find_word(locale: str) -> str:
+    """What the link to unsubscribe reads in this language."""
     return _WORDS.get(locale.partition("-")[0].lower(), _WORDS["en"])
 
 

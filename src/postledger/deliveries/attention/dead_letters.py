@@ -68,7 +68,7 @@ class DeadLetterGroup:
 
     @property
     def remedy(self) -> str:
-        return sentences.advise(self.outcome)
+        return sentences.advise(self.outcome, self.code)
 
 
 # One statement, one snapshot, as in `undecided`. Mail of test keys asks nobody, and a campaign's

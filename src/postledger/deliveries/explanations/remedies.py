@@ -19,6 +19,13 @@ _UNSPEAKABLE_ADDRESS = _(
     "Correct the address of the contact: this provider takes none with such letters. This email"
     " keeps the address that it has, so another try would fail again."
 )
+# As a gate calls it whose contact is gone, or has another address than the mail.
+_NO_RECIPIENT = "RECIPIENT_NOT_FOUND"
+_MOVED = _(
+    "The contact was deleted, or has another address now. This email keeps the address that it"
+    " has, so another try would fail again. “Send to the rest” of a campaign reaches the new"
+    " address; a single email has to be sent anew."
+)
 _NOT_SENT = _("It was in doubt, and a person counted it as not sent. Retry to send it again.")
 _REMEDIES: Mapping[AttemptOutcome, Promise | str] = {
     AttemptOutcome.REFUSED: _("Mend what the provider's answer names, then retry."),
@@ -40,10 +47,14 @@ def find_failure(facts: DeliveryFacts) -> AttemptFacts | None:
 
 def is_hopeless(outcome: AttemptOutcome, code: str) -> bool:
     """Whether the address itself is the cause: a mail keeps its address, so no retry can help."""
+    if code == _NO_RECIPIENT:
+        return True
     return outcome is AttemptOutcome.REFUSED and (_BAD_ADDRESS in code or code == _NO_UTF8)
 
 
 def advise(outcome: AttemptOutcome, code: str) -> Promise | str:
+    if code == _NO_RECIPIENT:
+        return _MOVED
     if is_hopeless(outcome, code):
         return _UNSPEAKABLE_ADDRESS if code == _NO_UTF8 else _UNKNOWN_ADDRESS
     return _REMEDIES.get(outcome, _NOT_SENT)

@@ -45,11 +45,7 @@ _HELD = {
     HoldScope.SENDER: gettext_noop("The sender is held because %(why)s%(detail)s."),
     HoldScope.STREAM: gettext_noop("It is held because %(why)s%(detail)s."),
 }
-_PAUSED = {
-    HoldScope.ACCOUNT: gettext_noop("A person paused the account of its sender%(detail)s."),
-    HoldScope.SENDER: gettext_noop("A person paused the sender%(detail)s."),
-    HoldScope.STREAM: gettext_noop("A person paused it%(detail)s."),
-}
+_PAUSED = gettext_noop("A person paused it%(detail)s.")
 _RESULTS: dict[State, tuple[str, str]] = {
     State.ACCEPTED: (gettext_noop("The provider took it"), _DONE),
     State.FAILED: (
@@ -76,7 +72,7 @@ def list_delivery_causes(
     """Why a mail waits; of a mail with a result, why it has that result."""
     if delivery.state is not State.WAITING:
         return [_explain_result(delivery, stream)]
-    stops = list(_list_stops(stream, now))
+    stops = list(list_stops(stream, now=now))
     if stream.cancelled_at is not None or delivery.work is None:
         return stops
     work = delivery.work
@@ -91,7 +87,7 @@ def list_stream_causes(
     stream: StreamFacts, waits: Sequence[WaitSummary], *, now: datetime
 ) -> list[Cause]:
     """What keeps back the next mail of a stream; nothing if none of its mails waits."""
-    stops = list(_list_stops(stream, now)) if waits or stream.cancelled_at else []
+    stops = list(list_stops(stream, now=now)) if waits or stream.cancelled_at else []
     if stream.cancelled_at is not None or not waits:
         return stops
     first = min(waits, key=lambda wait: wait.next_due_at)
@@ -115,10 +111,11 @@ def list_sender_causes(
 def explain_hold(hold: Hold) -> Cause:
     explanation = explain_reason(hold.reason, scope=hold.scope)
     detail = f" ({hold.detail.rstrip('.')})" if hold.detail else ""
-    forms = _PAUSED if hold.reason is Reason.PAUSED else _HELD
+    is_paused = hold.reason is Reason.PAUSED and hold.scope is HoldScope.STREAM
     return Cause(
         hold.reason,
-        gettext(forms[hold.scope]) % {"why": explanation.why, "detail": detail},
+        gettext(_PAUSED if is_paused else _HELD[hold.scope])
+        % {"why": explanation.why, "detail": detail},
         hold.since,
         hold.until,
         explanation.moved_by,
@@ -145,7 +142,8 @@ def describe_cause(cause: Cause) -> Iterator[str]:
     yield f"  What you can do: {cause.advice}"
 
 
-def _list_stops(stream: StreamFacts, now: datetime) -> Iterator[Cause]:
+def list_stops(stream: StreamFacts, *, now: datetime) -> Iterator[Cause]:
+    """What keeps back every mail of a stream, also one that is not planned yet."""
     if stream.cancelled_at is not None:
         sentence = gettext("Its stream was cancelled by %(actor)s.") % {
             "actor": stream.cancelled_by

@@ -65,6 +65,7 @@ class Message:
     stream_title: str
     kind: StreamKind
     sender_id: int
+    contact_id: int | None
 
     @property
     def id(self) -> str:
@@ -137,7 +138,7 @@ WITH near AS MATERIALIZED (
 ), mail AS (
     SELECT d.* FROM near CROSS JOIN LATERAL (
         SELECT d.stream_id, d.position, d.address, d.state, d.code, d.attempts, d.last_try,
-               d.planned_at, d.settled_at, d.letter
+               d.planned_at, d.settled_at, d.letter, d.contact_id
         FROM deliveries_delivery d
         WHERE d.stream_id = near.stream_id AND d.position = near.position LIMIT 1
     ) AS d
@@ -148,7 +149,7 @@ WITH near AS MATERIALIZED (
 SELECT scope.count, last.stream_id, last.position,
        mail.stream_id, mail.position, mail.address, mail.state, mail.code, mail.attempts,
        mail.last_try, mail.planned_at, mail.settled_at, coalesce(b.subject, ''),
-       s.title, s.kind, s.sender_id
+       s.title, s.kind, s.sender_id, mail.contact_id
 FROM (SELECT count(*) FROM near) AS scope
 LEFT JOIN LATERAL (SELECT * FROM near ORDER BY {back} LIMIT 1) AS last ON true
 LEFT JOIN mail ON true

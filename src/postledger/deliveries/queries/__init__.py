@@ -2,7 +2,7 @@
 # mypy: implicit-reexport
 # ruff: noqa: F401
 
-from postledger.deliveries.queries.contents import MailContent, find_content
+from postledger.deliveries.queries.contents import MailContent, find_content, list_subjects
 from postledger.deliveries.queries.deliveries import (
     AttemptFacts,
     DeliveryFacts,

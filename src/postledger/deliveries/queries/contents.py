@@ -29,9 +29,22 @@ _RECIPIENT: LiteralString = """
 SELECT address, variables, letter FROM deliveries_delivery
 WHERE stream_id = %(stream)s AND position = %(position)s
 """
+# The bodies that mails share lie below 0, the first letter's highest.
+_SUBJECTS: LiteralString = """
+SELECT -1 - position, subject FROM deliveries_body
+WHERE stream_id = %(stream)s AND position < 0 ORDER BY position DESC LIMIT %(most)s
+"""
 _DIGEST: LiteralString = """
 SELECT digest FROM deliveries_body WHERE stream_id = %(stream)s AND position = %(position)s
 """
+
+
+def list_subjects(stream_id: int, *, most: int) -> list[tuple[int, str]]:
+    """Of a stream's first letters, by number, before anything is filled in."""
+    return [
+        (number, subject)
+        for number, subject in sql.rows(_SUBJECTS, {"stream": stream_id, "most": most})
+    ]
 
 
 def find_content(stream_id: int, position: int) -> MailContent | None:

@@ -11,7 +11,7 @@ from postledger.contacts import queries as contact_queries
 from postledger.contacts import standings, unsubscribe_links
 from postledger.contacts.standings import Standings
 from postledger.contacts.states import Purpose
-from postledger.contacts.unsubscribe_links import UnsubscribeLinks
+from postledger.contacts.unsubscribe_links import GENERAL, UnsubscribeLinks
 from postledger.content import letters
 from postledger.content.rendering.letter import Letter
 from postledger.deliveries import ledger, queries
@@ -116,6 +116,7 @@ def read_standings(
         [recipient.address for recipient in recipients],
         list(contacts),
         list_key=list_key or None,
+        is_to_all=list_key == GENERAL,
         purpose=purpose,
         is_snooze_pause=stream.kind is not StreamKind.TOPIC,
     )

@@ -36,6 +36,10 @@ PORTS = {Tls.NONE: 25, Tls.STARTTLS: 587, Tls.IMPLICIT: 465}
 
 
 def _check_host(value: str) -> str:
+    if _has_port(value):
+        raise ValueError(
+            say("write the name without its port, as smtp.example.com: the port is given apart")
+        )
     try:
         value.encode("idna")  # as the resolver does, which raises for an empty or too long label
     except UnicodeError:
@@ -47,6 +51,14 @@ def _check_host(value: str) -> str:
             say("this is not the name or the address of a host: write it as smtp.example.com")
         )
     return value
+
+
+def _has_port(value: str) -> bool:
+    """Whether a port follows a name, or an IPv6 address in brackets; without these, it is part of
+    the address.
+    """
+    name, colon, port = value.rpartition(":")
+    return bool(colon) and port.isdecimal() and (":" not in name or name.endswith("]"))
 
 
 def _own_name() -> str:

@@ -1,7 +1,8 @@
 """How pages write figures, shares, moments and spans of time; template tags and filters."""
 
 import re
-from datetime import UTC, datetime, timedelta
+import unicodedata
+from datetime import UTC, date, datetime, timedelta
 
 from django import template
 from django.utils import formats, timezone
@@ -53,6 +54,22 @@ def code(text: str) -> SafeString:
 def end_of(cause: Cause) -> str:
     """What will end a cause, as pages say it."""
     return leave_out_commands(cause).resumed_by
+
+
+@register.filter
+def bdi(name: str) -> SafeString:
+    """A name in the middle of a sentence: in Arabic or Hebrew, it moves no word beside it."""
+    return format_html("<bdi>{}</bdi>" if _is_turned(name) else "{}", name)
+
+
+def isolate(name: str) -> str:
+    """The same for a sentence without markup, as a title."""
+    return f"\u2068{name}\u2069" if _is_turned(name) else name
+
+
+def _is_turned(name: str) -> bool:
+    """Whether some of it is written from right to left."""
+    return any(unicodedata.bidirectional(character) in {"R", "AL"} for character in name)
 
 
 @register.filter
@@ -108,6 +125,19 @@ def moment(value: datetime | None) -> SafeString:
 
 
 @register.filter
+def full_moment(value: datetime) -> SafeString:
+    """With its day in full, also today: `Tuesday 17 November 2026, 15:02 CET`."""
+    local = timezone.localtime(value)
+    text = f"{full_time(local)} {zone_name(local)}"
+    return format_html('<time datetime="{}">{}</time>', local.isoformat(timespec="seconds"), text)
+
+
+def full_time(local: datetime) -> str:
+    """A time of a clock, in no zone: `Tuesday 17 November 2026, 15:02`."""
+    return f"{write_day(local, pgettext('format of a date', 'l j F Y'))}, {local:%H:%M}"
+
+
+@register.filter
 def exact_moment(value: datetime) -> SafeString:
     """The same with seconds."""
     local = timezone.localtime(value)
@@ -141,18 +171,24 @@ def _name_day(local: datetime) -> str:
     if days == 0:
         return ""
     if days <= _WEEK.days:
-        return _write_day(local, pgettext("format of a short date", "D j M,"))
-    return _write_day(local, pgettext("format of a short date", "D j M Y,"))
+        return write_day(local, pgettext("format of a short date", "D j M,"))
+    return write_day(local, pgettext("format of a short date", "D j M Y,"))
 
 
 @register.filter
 def day(value: datetime) -> str:
     """A day in full, in the active zone: `Tuesday 17 November 2026`."""
     form = pgettext("format of a date", "l j F Y")
-    return _write_day(timezone.localtime(value), form)
+    return write_day(timezone.localtime(value), form)
 
 
-def _write_day(local: datetime, form: str) -> str:
+@register.filter
+def short_day(value: date) -> str:
+    """`Tue 17 Nov`."""
+    return write_day(value, pgettext("format of a day in a table", "D j M"))
+
+
+def write_day(local: date, form: str) -> str:
     """Portuguese has no capitals in the names of days and months; Django has."""
     text = str(formats.date_format(local, form))
     return text.lower() if (get_language() or "").startswith("pt") else text

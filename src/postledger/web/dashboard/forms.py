@@ -70,6 +70,8 @@ class PageForm(forms.Form):
             css = _CLASSES.get(type(field.widget), "input")
             if css:
                 field.widget.attrs.setdefault("class", css)
+            if type(field.widget) is forms.Select:
+                field.widget.template_name = "dashboard/components/select.html"
 
     @property
     def yields_focus(self) -> bool:

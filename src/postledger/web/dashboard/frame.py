@@ -113,6 +113,7 @@ def _list_groups(request: HttpRequest, visitor: Visitor) -> list[Group]:
                 item(_("Templates"), "file", "templates"),
                 item(_("Articles"), "list", "articles"),
                 *([item(_("Notion"), "link", "notion")] if may_write else []),
+                item(_("Pictures"), "picture", "pictures"),
                 item(_("Branding"), "pen", "branding"),
             ],
         ),

@@ -167,7 +167,7 @@ def _language_links(visit: Visit) -> list[dict[str, str]]:
     }
     return [
         {"code": code, "name": name, "url": f"?{urlencode({**kept, 'lang': code})}"}
-        for code, name in settings.LANGUAGES
+        for code, name in settings.READER_LANGUAGES
     ]
 
 
@@ -180,7 +180,9 @@ def public_page[**P](
     def handle(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         accept_language = request.headers.get("Accept-Language", "")
         requested = request.GET.get("lang", "")
-        language = page_frame.choose_language(requested, accept_language=accept_language)
+        language = page_frame.choose_language(
+            requested, accept_language=accept_language, offered=page_frame.READER_LANGUAGES
+        )
         visit = Visit(request, language, throttle.client_ip(request.META))
         with translation.override(language):
             response = _respond(visit, lambda: view(visit, *args, **kwargs))

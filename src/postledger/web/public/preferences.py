@@ -4,11 +4,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from babel.dates import format_date
 from django.conf import settings
 from django.db import transaction
 from django.http import HttpResponse, QueryDict
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 
 from postledger.contacts import link_unsubscribes
 from postledger.contacts.actions import restoration, subscriptions, suppression
@@ -162,17 +163,18 @@ def _render(visit: Visit, recipient: LinkOwner, *, now: datetime) -> HttpRespons
     )
 
 
-def _break_end(choices: Sequence[ListChoice], *, now: datetime) -> str:
-    """The day on which the longest break ends; empty without one."""
+def _break_end(choices: Sequence[ListChoice], *, now: datetime) -> datetime | None:
+    """When the longest break ends; None without one."""
     ends = [choice.snooze_until for choice in choices if choice.is_on and choice.snooze_until]
     last = max(ends, default=now)
-    return f"{last:%Y-%m-%d}" if last > now else ""
+    return last if last > now else None
 
 
-def _break_options(break_end: str) -> list[dict[str, str]]:
+def _break_options(break_end: datetime | None) -> list[dict[str, str]]:
     """The first option keeps the current state; the page preselects it."""
+    day = break_end and format_date(break_end, "long", locale=get_language())
     labels = {
-        "keep": gettext("On a break until %(date)s") % {"date": break_end},
+        "keep": gettext("On a break until %(date)s") % {"date": day},
         "off": gettext("No break"),
         "week": gettext("A week without mail"),
         "month": gettext("A month without mail"),

@@ -147,7 +147,8 @@ def _request_confirmation(visit: Visit, offer: _Offer, typed: _Typed) -> None:
 
 
 def _has_chosen_language(visit: Visit) -> bool:
-    return page_frame.is_offered(visit.request.GET.get("lang", ""))
+    requested = visit.request.GET.get("lang", "")
+    return page_frame.is_offered(requested, offered=page_frame.READER_LANGUAGES)
 
 
 def _find_locale(visit: Visit) -> str:

@@ -37,7 +37,7 @@ class TopicChoice:
     is_paused: bool
     earliest: str  # of the day, as a form field has it; empty: at any time
     latest: str
-    break_end: str  # the day on which its break ends; empty without one
+    break_end: datetime | None
 
 
 def list_choices(workspace_id: int, *, contact_id: int | None, now: datetime) -> list[TopicChoice]:
@@ -116,7 +116,7 @@ def _describe(
         is_paused=facts.status is SubscriptionStatus.PAUSED,
         earliest=_write_minute(own.window_from),
         latest=_write_minute(own.window_until),
-        break_end=f"{snooze_until:%Y-%m-%d}" if snooze_until and snooze_until > now else "",
+        break_end=snooze_until if snooze_until and snooze_until > now else None,
     )
 
 

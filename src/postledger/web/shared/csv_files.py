@@ -3,16 +3,18 @@
 from collections.abc import Iterator
 
 from django.http import StreamingHttpResponse
+from django.utils.http import content_disposition_header
 
 _CHUNK_SIZE = 64 * 1024  # bytes
 
 
 def csv_response(lines: Iterator[str], *, file_name: str) -> StreamingHttpResponse:
     """Sends the lines while they are read."""
+    disposition = content_disposition_header(as_attachment=True, filename=file_name)
     return StreamingHttpResponse(
         _join_lines(lines),
         content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{file_name}"'},
+        headers={"Content-Disposition": str(disposition)},
     )
 
 

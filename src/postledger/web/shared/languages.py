@@ -1,7 +1,8 @@
-"""In which language a page is read: a person's own choice, a cookie, or the browser's wish.
+"""In which language a member reads a page: their own choice, a cookie, or the browser's wish.
 
-Only pages are translated. What programs read, the API with its problems above all, stays English,
-and so does what no request asks for: the command line, logs, tasks of workers.
+Pages of readers choose among more languages, in `web/public/pages.py`. Only pages are translated.
+What programs read, the API with its problems above all, stays English, and so does what no request
+asks for: the command line, logs, tasks of workers.
 """
 
 from datetime import timedelta
@@ -39,11 +40,13 @@ def middleware(get_response: View) -> View:
 
 
 def choose(request: HttpRequest) -> str:
-    """One of our languages: what a signed-in person chose, else the cookie, else the browser's."""
+    """A language of members: what a signed-in person chose, else the cookie, else the browser's."""
     own = getattr(getattr(request, "user", None), "language", "")
     chosen = own or request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
     accepted = request.headers.get("Accept-Language", "")
-    return page_frame.choose_language(chosen, accept_language=accepted)
+    return page_frame.choose_language(
+        chosen, accept_language=accepted, offered=page_frame.MEMBER_LANGUAGES
+    )
 
 
 def remember(response: HttpResponseBase, language: str) -> None:

@@ -1,28 +1,28 @@
 """What every HTML page shares: security headers and the choice of a language."""
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from django.conf import settings
 from django.http import HttpResponse
 from django.utils.translation.trans_real import parse_accept_lang_header
 
-# The first is the default.
-LANGUAGES = tuple(code for code, _ in settings.LANGUAGES)
+# The first of each is the default.
+MEMBER_LANGUAGES = tuple(code for code, _ in settings.LANGUAGES)
+READER_LANGUAGES = tuple(code for code, _ in settings.READER_LANGUAGES)
 
 
-def choose_language(requested: str, *, accept_language: str) -> str:
-    """The requested language if there is one, otherwise the best of the Accept-Language header."""
+def choose_language(requested: str, *, accept_language: str, offered: Sequence[str]) -> str:
+    """The requested language if it is offered, otherwise the best of the Accept-Language header."""
     weighed = parse_accept_lang_header(accept_language.lower())
     codes = [requested.lower(), *(code for code, weight in weighed if weight)]
     languages = (code.partition("-")[0] for code in codes)
-    return next((code for code in languages if code in LANGUAGES), LANGUAGES[0])
+    return next((code for code in languages if code in offered), offered[0])
 
 
-def is_offered(requested: str) -> bool:
-    """Whether our pages speak the language that is asked for."""
-    return requested.lower().partition("-")[0] in LANGUAGES
+def is_offered(requested: str, *, offered: Sequence[str]) -> bool:
+    return requested.lower().partition("-")[0] in offered
 
 
 def find_first_language(accept_language: str) -> str:

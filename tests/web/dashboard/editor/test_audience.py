@@ -1,23 +1,33 @@
 """The audience of a draft: its conditions, its filter, and the people behind its numbers."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
+from itertools import permutations
+from pathlib import Path
+from uuid import UUID
 
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from postledger.campaigns.drafts import drafts
 from postledger.campaigns.models import Campaign
-from postledger.contacts.models import Contact
+from postledger.campaigns.runs import report
+from postledger.contacts import segments
+from postledger.contacts.csv_columns import Field
+from postledger.contacts.models import Contact, Subscription
 from postledger.content.rendering.source import Format
+from postledger.imports.columns import IGNORED
 from postledger.mailing.content_source import InlineSource
 from postledger.web.dashboard.access import find_visitor
 from postledger.web.dashboard.editor import preflight
 from tests.campaigns import press
+from tests.contacts import people
+from tests.imports import files
 from tests.web import newsroom
 from tests.web.callers import Caller
-from tests.web.dashboard.editor.draft_forms import read_text, save
+from tests.web.dashboard.editor.draft_forms import autosave, read_text, save
 from tests.web.dashboard.visitors import Person
 
 
@@ -30,10 +40,48 @@ def test_without_scripts_a_condition_is_added_and_removed_by_saving(
     stored = Campaign.objects.get(pk=draft).audience
     removed = save(anna, draft, field=["", ""], op=["is", "is"], value=["pro", ""])
 
-    assert read_text(added).count('name="value"') == 2
+    assert read_text(added).count('type="text" name="value"') == 2
     assert stored == {"all": [{"field": "attributes.plan", "is": "pro"}]}
     assert removed.status_code == 302
     assert Campaign.objects.get(pk=draft).audience == {}
+
+
+def test_a_language_is_chosen_and_said_by_its_name(anna: Person, draft: int) -> None:
+    press.people(anna.workspace_id, 2)
+    Contact.objects.filter(address="r1@example.com").update(locale="de-AT")
+    lines = {"field": ["locale", "locale"], "op": ["is", "not_in"]}
+
+    save(anna, draft, **lines, value=["de-AT", "Portuguese (Brazil), немецкий"])
+    page = unescape(anna.read(f"campaigns/{draft}/edit/"))
+    unknown = save(anna, draft, **lines, value=["de-AT", "German, Klingon"])
+
+    assert Campaign.objects.get(pk=draft).audience == {
+        "all": [
+            {"field": "locale", "is": "de-AT"},
+            {"not": {"field": "locale", "in": ["pt-BR", "de"]}},
+        ]
+    }
+    chosen = '<option value="de-AT" selected>German (Austria)</option>'
+    assert f'<optgroup label="Languages of your contacts">{chosen}</optgroup>' in page
+    assert 'value="Portuguese (Brazil), German"' in page
+    assert "This is not known as a language." in read_text(unknown)
+
+
+def test_a_wrong_condition_is_told_at_its_own_line(anna: Person, draft: int) -> None:
+    lines = {
+        "field": ["attributes.plan", "", "attributes.age", "locale"],
+        "op": ["is", "is", "over", "is"],
+        "value": ["pro", "", "many", "en"],
+    }
+
+    whole = read_text(save(anna, draft, **lines))
+    part = read_text(autosave(anna, draft, **lines))
+
+    wrong = '<span class="error" id="id_match_error">Write a number, such as 5, 0.5 or 0,5.</span>'
+    conditions = whole.split('<div class="row condition">')[1:]
+    assert [wrong in condition for condition in conditions] == [False, True, False]
+    assert 'value="many" aria-invalid="true" aria-describedby="id_match_error"' in whole
+    assert '<li data-field="id_match" data-line="1"><b>Conditions:</b>' in part
 
 
 def test_a_filter_that_the_builder_cannot_show_is_edited_as_json(
@@ -53,6 +101,53 @@ def test_a_filter_that_the_builder_cannot_show_is_edited_as_json(
     assert "{plan: pro}" in read_text(broken)
     assert right.status_code == 302
     assert Campaign.objects.get(pk=draft).audience == {"plan": "pro"}
+
+
+def test_the_people_of_a_segment_are_left_out_until_its_tick_goes(anna: Person, draft: int) -> None:
+    press.people(anna.workspace_id, 3)
+    Contact.objects.filter(address="r1@example.com").update(address="r1@Partner.example")
+    partners = {"all": [{"field": "domain", "is": "partner.example"}]}
+    segment_id = segments.create_segment(
+        anna.workspace_id, name="Partners", stored=partners, actor="a", now=datetime.now(UTC)
+    )
+    lines = {"match": "any", "field": ["attributes.plan"], "op": ["missing"], "value": [""]}
+
+    save(anna, draft, **lines, segment=str(segment_id), leave_out_segment="1")
+    page = unescape(anna.read(f"campaigns/{draft}/edit/"))
+    broken = save(anna, draft, **lines, excepted=["{"])
+    kept = Campaign.objects.get(pk=draft).audience
+    save(anna, draft, **lines)
+    unticked = Campaign.objects.get(pk=draft).audience
+    save(anna, draft, **lines, excepted=[json.dumps(partners)])
+
+    assert 'name="excepted" value="{"all":' in page
+    assert "<span>Partners</span>" in page
+    assert "Domain of the address is partner.example" in page
+    assert '<option value="missing" data-kinds="attribute locale place" selected>' in page
+    assert broken.status_code == 422
+    assert unticked == {"any": [{"field": "attributes.plan", "exists": False}]}
+    assert kept == {"all": [unticked, {"not": partners}]}
+    assert "2 recipients" in anna.read(f"campaigns/{draft}/edit/checks/")
+    run = press.launched(anna.workspace_id, draft)
+    assert press.addresses(run) == ["R0@example.com", "r2@example.com"]
+
+
+def test_the_report_of_a_run_as_an_import_tells_who_got_its_campaign(
+    alice: Caller, draft: int, tmp_path: Path
+) -> None:
+    press.people(alice.workspace_id, 3)
+    run_id = newsroom.launched(alice, draft)
+    newsroom.book(run_id, newsroom.taken, size=2)
+    lines = report.write_csv(alice.workspace_id, UUID(run_id))
+    table = files.write_file(tmp_path, "".join(lines))
+    mapping = dict.fromkeys(report.COLUMNS, IGNORED)
+    mapping |= {"email": Field.EMAIL, "sent_at": "attributes.got_june"}
+
+    files.import_file(alice.workspace_id, table, mapping=mapping)
+
+    missing = {"field": "attributes.got_june", "exists": False}
+    rest = newsroom.make_campaign(alice, tag="july", audience_filter=missing)
+    assert press.addresses(press.launched(alice.workspace_id, rest)) == ["r2@example.com"]
 
 
 def test_no_condition_is_dropped_and_too_many_are_refused(anna: Person, draft: int) -> None:
@@ -98,6 +193,7 @@ def test_an_audience_that_takes_too_long_is_estimated_and_the_content_read_all_t
 
     titles = [check.title for check in checked.checks]
     assert not checked.counts.is_exact
+    assert "Some recipients may be on no list: no list records that they agreed" in titles
     assert checked.outlook.waiting == checked.counts.number
     assert "The content cannot be read" not in titles
     assert "Links and pictures are written as mail programs need them" in titles
@@ -132,13 +228,31 @@ def test_each_number_of_the_audience_leads_to_its_people(
         address="r1@example.com"
     )
     with_state.update(state="bounced")
+    people.news(alice.workspace_id)
+    for name in ("left", "resting", "paused"):
+        people.member(alice.workspace_id, f"{name}@example.com")
+    of_list = Subscription.objects.filter(list__key="news")
+    of_list.filter(contact__address="paused@example.com").update(state="paused")
+    of_list.filter(contact__address="resting@example.com").update(
+        snooze_until=datetime(2040, 5, 17, 12, tzinfo=UTC)
+    )
+    people.leave(alice.workspace_id, "left@example.com", "news")
 
     checks = anna.read(f"campaigns/{draft}/edit/checks/")
     links = re.findall(r'<a class="num" href="([^"]*reason=[^"]*)"', checks)
     pages = [read_text(anna.client.get(unescape(link))) for link in links]
 
-    assert len(pages) == 2
-    assert "R0@example.com" in pages[0]
-    assert "r1@example.com" not in pages[0]
-    assert "r1@example.com" in pages[1]
-    assert "Left out: bounced before" in pages[1]
+    reached, resting, *others = pages
+    assert "R0@example.com" in reached
+    assert "r1@example.com" not in reached
+    assert "Left out: taking a break from their lists" in resting
+    assert "17 May 2040" in resting.partition("resting@example.com")[2]
+    assert "paused until they resume" in resting.partition("paused@example.com</a>")[2][:60]
+    [(bounced, left)] = [(a, b) for a, b in permutations(others) if "r1@example.com" in a]
+    assert "Left out: bounced before" in bounced
+    assert "Left out: left every list they were on" in left
+    assert "left@example.com" in left
+    on_no_list = "2 recipients are on no list: no list records that they agreed"
+    assert checks.count(on_no_list) == 2, "beside the audience, and in the preflight"
+    save(anna, draft, list_key="news")
+    assert "on no list" not in anna.read(f"campaigns/{draft}/edit/checks/")

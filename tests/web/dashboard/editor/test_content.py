@@ -5,6 +5,7 @@ import re
 import pytest
 
 from postledger.campaigns.models import Campaign
+from tests.web import newsroom
 from tests.web.callers import Caller
 from tests.web.dashboard.editor.draft_forms import autosave, read_text, save
 from tests.web.dashboard.visitors import Person
@@ -18,6 +19,27 @@ def test_a_value_with_a_default_may_be_empty_also_if_it_got_it_later(
 
     content = Campaign.objects.get(pk=draft).content
     assert "city" in content["optional"]
+
+
+def test_a_default_of_one_part_fills_no_gap_in_another(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    newsroom.people(alice, 1, attributes={"city": "Porto"})
+    alice.post("/v1/contacts", {"address": "nobody@example.com"})
+    subject = "Hi {{ city | default: 'you' }}"
+    first = read_text(autosave(anna, draft, subject=subject, body="Hi"))
+    ticked = re.findall(r'name="may_be_empty" value="(\w+)" checked', first)
+    path = f"campaigns/{draft}/edit/checks/"
+    filled = anna.read(path)
+
+    for part in ("body", "preheader", "text"):
+        posted = {"subject": subject, "body": "Hi", part: "Hi {{ city }}, News"}
+        autosave(anna, draft, **posted, variable=["city"], may_be_empty=ticked)
+        assert Campaign.objects.get(pk=draft).content["required"] == ["city"]
+        assert "1 recipient has no city" in anna.read(path)
+
+    assert '<b class="mono">city</b> has a default wherever it stands' in first
+    assert "Every variable has a value" in filled
 
 
 def test_a_tick_moves_no_line_of_the_values_and_a_browser_restores_none(

@@ -42,7 +42,7 @@ def test_a_new_campaign_goes_to_the_only_list_and_beside_others_one_is_chosen_fi
     page = anna.read(f"campaigns/{second.pk}/edit/")
     assert '<option value="-" selected>Choose…</option>' in page
     assert '<li><a href="#audience" aria-current="step">' in page
-    assert "People who left one of your lists, but not all email, are among them." in page
+    assert "People who left every list they were on, or take a break, are left out;" in page
 
 
 def test_a_campaign_without_a_chosen_list_is_saved_and_not_launched_until_one_is(
@@ -86,8 +86,11 @@ def test_the_api_chooses_all_contacts_by_no_list(alice: Caller, anna: Person) ->
     anna.post("campaigns/new/", name="Winter")
     of_page = Campaign.objects.get(name="Winter").pk
 
+    alice.ask("PATCH", f"/v1/campaigns/{of_page}", {"content": newsroom.NEW["content"]})
+    refused = alice.post(f"/v1/campaigns/{of_page}/launch", None)
     alice.ask("PATCH", f"/v1/campaigns/{of_page}", {"list": None})
 
+    assert (refused.status, refused.body["code"]) == (409, "list_not_chosen")
     for draft in (of_api, of_page):
         assert "Choose…" not in anna.read(f"campaigns/{draft}/edit/")
 

@@ -7,18 +7,23 @@ from urllib.parse import quote
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from postledger.accounts.models import Workspace
+from postledger.accounts.people.roles import Role
 from postledger.campaigns.drafts.recipients import RecipientCounts
 from postledger.campaigns.models import Campaign, Run
+from postledger.campaigns.planning import planning
 from postledger.contacts import lists
 from postledger.contacts.models import Contact, List, Subscription
 from postledger.content import templates
 from postledger.content.rendering.source import Format, Source
 from postledger.content.versions import Version
-from postledger.deliveries import queries
+from postledger.deliveries import ledger, queries
+from postledger.deliveries.reasons import Reason
 from postledger.web.dashboard.editor import confirming, preflight
 from tests.campaigns import press
 from tests.web import newsroom
 from tests.web.callers import Caller
+from tests.web.dashboard import visitors
 from tests.web.dashboard.editor.draft_forms import PART, launch, read_text, save
 from tests.web.dashboard.visitors import Person
 
@@ -32,8 +37,10 @@ def test_one_click_asks_and_names_what_goes_and_the_second_launches(
         Subscription(contact=one, list=List.objects.get(key="readers"), state="active")
         for one in Contact.objects.all()
     )
-    moment = f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%dT09:00}"
-    save(anna, draft, subject="June <3", list_key="readers", when="at", at=moment)
+    Workspace.objects.update(time_zone="Europe/Lisbon")
+    moment = datetime.now(UTC) + timedelta(days=3)
+    at = f"{moment:%Y-%m-%dT09:00}"
+    save(anna, draft, subject="June <3", list_key="readers", when="at", at=at)
     seen = Campaign.objects.get(pk=draft).updated_at.isoformat()
     path = f"campaigns/{draft}/edit/launch/"
 
@@ -49,7 +56,8 @@ def test_one_click_asks_and_names_what_goes_and_the_second_launches(
     assert "<dt>Audience</dt><dd>Readers</dd>" in text
     assert "<dd>June <3</dd>" in text
     assert "news@acme.example" in text
-    assert "09:00" in text.partition("<dt>When</dt>")[2]
+    assert f"{moment:%A} {moment.day} {moment:%B %Y}, 09:00 WE" in text
+    assert "(Europe/Lisbon)" in text.partition("<dt>When</dt>")[2]
     assert f'name="seen" value="{seen}"' in text
     assert fewer.status_code == 422
     assert "it would go to 12 now" in read_text(fewer)
@@ -69,16 +77,33 @@ def test_the_question_names_the_subject_of_a_template_and_the_time_of_each_reade
     text = Source("June is here", "Hello.", Format.MARKDOWN, locale="en")
     version = Version((), (), "en", (text,))
     templates.add_version(anna.workspace_id, key="june", version=version, actor="alice")
-    day = f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%d}"
-    times = {"when": "local", "local_at": f"{day}T09:00", "has_window": "on"}
+    day = datetime.now(UTC) + timedelta(days=3)
+    times = {"when": "local", "local_at": f"{day:%Y-%m-%d}T09:00", "has_window": "on"}
     hours = {"opens": "09:00", "closes": "17:30", "weekdays": ["mon", "fri"]}
     save(anna, draft, kind="template", template="june", **times, **hours)
 
     asked = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
 
     assert "<dd>June is here</dd>" in asked
-    assert f"{day} 09:00, each reader" in asked
+    assert f"{day:%A} {day.day} {day:%B %Y}, 09:00, each reader" in asked
+    assert "Whoever has no time zone has that of the workspace, UTC." in asked
     assert "Mon, Fri 09:00-17:30 of each reader" in asked
+
+
+def test_names_from_right_to_left_move_no_word_beside_them(anna: Person, draft: int) -> None:
+    lists.create_list(anna.workspace_id, key="readers", name="קוראים", actor="alice")
+    press.people(anna.workspace_id, 1)
+    readers = List.objects.get(key="readers")
+    Subscription.objects.create(contact=Contact.objects.get(), list=readers, state="active")
+    save(anna, draft, name="نشرة 1", list_key="readers")
+    viewer = visitors.sign_in(anna.workspace_id, role=Role.VIEWER, name="Vera")
+
+    drafted = read_text(viewer.get(f"campaigns/{draft}/"))
+    asked = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
+
+    assert "to <bdi>קוראים</bdi>. Created by program" in drafted
+    assert "Launch \u2068نشرة 1\u2069?</h1>" in asked
+    assert "<dd><bdi>קוראים</bdi></dd>" in asked
 
 
 def test_a_launch_counts_for_its_member_and_needs_no_number_if_it_is_small(
@@ -98,6 +123,32 @@ def test_a_launch_counts_for_its_member_and_needs_no_number_if_it_is_small(
     assert again.status_code == 422
     assert "was launched before" in read_text(again)
     assert editor.headers["Location"] == anna.url(f"campaigns/{draft}/")
+
+
+def test_a_held_sender_is_said_before_the_launch_and_after_it(anna: Person, draft: int) -> None:
+    press.people(anna.workspace_id, 2)
+    sender_id = Campaign.objects.get(pk=draft).sender_id
+    free = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
+    ledger.hold_sender(sender_id, reason=Reason.PAUSED, actor="bob", detail="Nora: complaints")
+
+    asked = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
+    launched = launch(anna, draft)
+    unplanned = read_text(anna.client.get(launched.url))
+    planning.plan_run(Run.objects.get().pk)
+    planned = read_text(anna.client.get(launched.url))
+    listed = anna.read("campaigns/")
+
+    held, why = "</svg>Held</span>", "The sender is held because a person paused it (Nora:"
+    assert held not in free
+    assert f"{why} complaints). If it is launched now, its emails wait until that ends" in asked
+    assert "<dt>Wakes</dt><dd>a person releases the sender</dd>" in asked
+    assert f'href="{anna.url(f"senders/{sender_id}/")}">Look at the sender</a>' in asked
+    assert "Launched, but its sender is held: its emails wait." in unplanned
+    for page in (asked, unplanned, planned, listed):
+        assert held in page
+        assert "Paused" not in page
+    for page in (unplanned, planned, listed):
+        assert why in page
 
 
 def test_a_problem_of_everybody_refuses_the_launch_and_one_of_some_does_not(
@@ -144,7 +195,8 @@ def test_a_large_launch_needs_its_number_and_the_draft_that_was_seen(
 
     assert 'name="typed"' not in editor
     assert 'name="typed"' in asked
-    assert "<dt>Recipients</dt><dd>1,000</dd>" in asked
+    assert "<dt>Recipients</dt><dd>1,000<br>" in asked
+    assert "1,000 recipients are on no list: no list records that they agreed</a></dd>" in asked
     assert "<dt>Audience</dt><dd>All contacts</dd>" in asked
     assert from_editor.status_code == 200, "it asks first"
     assert unasked == 0
@@ -184,12 +236,35 @@ def test_the_question_and_the_bar_say_who_would_get_no_mail_beside_the_number(
     asked = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
     part = read_text(anna.client.get(anna.url(path), headers=PART))
 
-    loss = r'<dd>3<br><a[^>]*href="([^"]*)#(check-\d+)">1 of them would fail: no city</a></dd>'
+    consent = r"<a[^>]*>3 recipients are on no list[^<]*</a><br>"
+    loss = (
+        rf'<dd>3<br>{consent}<a[^>]*href="([^"]*)#(check-\d+)">'
+        r"1 of them would fail: no city</a></dd>"
+    )
     [(page, place)] = re.findall(loss, asked)
     [(_, of_bar)] = re.findall(loss, part)
     assert page == anna.url(path)
     for text, line in ((read_text(anna.get(path)), place), (part, of_bar)):
         assert "1 recipient has no city" in text.partition(f'id="{line}"')[2].partition("</li>")[0]
+
+
+def test_the_question_repeats_the_warnings_and_says_whom_most_mail_would_not_reach(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    newsroom.people(alice, 3)
+    alice.post("/v1/contacts", {"address": "a@example.com", "attributes": {"city": "Porto"}})
+    press.people(anna.workspace_id, 5, first=100)
+    gone = Contact.objects.order_by("-pk")[:5].values("pk")
+    Contact.objects.filter(pk__in=gone).update(state="unsubscribed")
+    save(anna, draft, body="From {{ city }}")
+
+    asked = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
+
+    warnings = re.findall("Warning: </span>([^<]*)", asked)
+    assert "Most recipients would fail: 3 of 4 have no city" in warnings
+    assert "Most of these people are left out: 5 of 9" in warnings
+    assert "The most frequent reason: unsubscribed (5)." in asked
+    assert f'href="{anna.url(f"campaigns/{draft}/edit/")}#audience">Go there' in asked
 
 
 def test_an_estimate_is_confirmed_however_small_it_is() -> None:

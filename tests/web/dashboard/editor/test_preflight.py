@@ -3,10 +3,13 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-from postledger.accounts import workspaces
+import pytest
+from django.conf import LazySettings
+
+from postledger.accounts import provider_accounts, workspaces
 from postledger.accounts.models import Sender
 from postledger.accounts.people.roles import Role
-from postledger.accounts.queries import NOBODY
+from postledger.accounts.queries import NOBODY, Organisation
 from postledger.campaigns.models import Campaign
 from postledger.contacts.models import Contact
 from postledger.deliveries import ledger
@@ -84,7 +87,8 @@ def test_a_held_sender_is_a_warning_that_leads_to_its_page(
 
     title = "Nothing would be sent until somebody releases the sender"
     assert title not in passing
-    assert f"{title}</p><p>A person paused the sender (Nora: complaints).</p>" in held
+    why = "The sender is held because a person paused it (Nora: complaints)."
+    assert f"{title}</p><p>{why}</p>" in held
     assert f'href="{anna.url(f"senders/{sender}/")}">Go there</a>' in held
 
 
@@ -143,3 +147,55 @@ def test_a_value_that_readers_of_a_template_lack_leads_to_a_new_version(
     assert "Every email would fail. Make it optional in a new version of the template." in page
     assert f'href="{anna.url("content/templates/welcome/write/")}"' in page
     assert "et the value be empty" not in page
+
+
+@pytest.mark.parametrize("is_real", [True, False])
+def test_addresses_of_this_machine_in_a_mail_are_said_and_keep_it_from_reaching_people(
+    alice: Caller, anna: Person, draft: int, settings: LazySettings, *, is_real: bool
+) -> None:
+    newsroom.people(alice, 1)
+    workspaces.set_organisation(
+        anna.workspace_id, Organisation("Acme", "1 Road", ""), actor="alice"
+    )
+    settings.PUBLIC_URL = "http://localhost:8000"
+    if is_real:
+        account_id = provider_accounts.create_account(
+            anna.workspace_id, name="own", kind="smtp", settings={"host": "127.0.0.1"}, actor="a"
+        )
+        Sender.objects.update(account=account_id)
+    path, picture = f"campaigns/{draft}/edit/checks/", "![](http://localhost:8000/pictures/a.png)"
+
+    plain = read_text(anna.get(path))
+    save(anna, draft, body=f"Hello {picture}")
+    pictured = read_text(anna.get(path))
+    settings.PICTURES_URL = "https://pictures.acme.example"
+    elsewhere = read_text(anna.get(path))
+
+    level, link = "Problem:" if is_real else "Warning:", "Readers cannot open the unsubscribe link"
+    remedy = "The setting PUBLIC_URL is http://localhost:8000, which leads readers elsewhere"
+    assert f"{level} </span>{link}</p><p>{remedy}" in plain
+    assert f"{level} </span>Readers cannot see the uploaded pictures</p><p>{remedy}" in pictured
+    for page in (plain, elsewhere):
+        assert "uploaded pictures" not in page
+
+
+def test_the_checks_say_in_which_language_the_footer_is_and_why(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    path = f"campaigns/{draft}/edit/checks/"
+    save(anna, draft, locale="de-AT")
+    german = read_text(anna.get(path))
+    save(anna, draft, locale="fr")
+    french = read_text(anna.get(path))
+    alice.post("/v1/templates", {"id": "welcome", "name": "Welcome"})
+    text = {"subject": "Hi", "format": "markdown", "body": "Hello"}
+    texts = [{**text, "locale": "en"}, {**text, "locale": "ru"}]
+    alice.post("/v1/templates/welcome/versions", {"fallback_locale": "en", "texts": texts})
+    save(anna, draft, kind="template", template="welcome")
+    both = read_text(anna.get(path))
+
+    why = "The language of the text is"
+    assert f"The link in the footer reads “Abmelden”</p><p>{why} de-AT;" in german
+    assert f"The link in the footer reads “Unsubscribe”</p><p>{why} fr;" in french
+    assert "reads “Unsubscribe” (en), “Отписаться” (ru)</p>" in both
+    assert "others the one in en" in both

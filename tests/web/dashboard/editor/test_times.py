@@ -1,7 +1,7 @@
 """When a draft goes: a time that is past, and hours that nobody touched."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,8 +10,10 @@ from postledger.accounts import working_hours
 from postledger.accounts.models import Workspace
 from postledger.campaigns.drafts import drafts
 from postledger.campaigns.models import Campaign
+from postledger.contacts.models import Contact
 from postledger.mailing.send_times import SendTime
 from tests.campaigns import press
+from tests.web.callers import Caller
 from tests.web.dashboard.editor.draft_forms import launch, read_text, save
 from tests.web.dashboard.visitors import Person
 
@@ -39,6 +41,33 @@ def test_a_draft_whose_time_is_long_past_is_saved_and_then_sent_now(
     campaign = Campaign.objects.get(pk=draft)
     assert (campaign.name, campaign.timing) == ("July", {})
     assert campaign.content["subject"] == "Read this"
+
+
+def test_a_local_time_says_for_how_many_it_is_past_and_is_refused_if_it_is_for_all(
+    anna: Person, alice: Caller, draft: int
+) -> None:
+    zones = ("Pacific/Kiritimati", "Pacific/Kiritimati", "Pacific/Pago_Pago", "Pacific/Pago_Pago")
+    for number, zone in enumerate(zones):
+        address = f"{number}@example.com"
+        alice.post("/v1/contacts", {"address": address, "time_zone": zone})
+    Contact.objects.filter(address="0@example.com").update(state="unsubscribed")
+    moment = f"{datetime.now(UTC):%Y-%m-%dT%H:00}"
+    times = {"when": "local", "local_at": moment}
+    title = "The chosen time is past for 1 recipient"
+
+    save(anna, draft, **times)
+    some = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
+    hours = {"has_window": "on", "opens": "09:00", "closes": "17:30", "weekdays": ["mon"]}
+    save(anna, draft, **times, **hours)
+    in_hours = read_text(anna.get(f"campaigns/{draft}/edit/checks/"))
+    yesterday = datetime.now(UTC) - timedelta(days=2)
+    save(anna, draft, when="local", local_at=f"{yesterday:%Y-%m-%dT%H:00}")
+    refused = launch(anna, draft)
+
+    assert f"{title}</p><p>Where it is later than that, mail goes at once. Choose" in some
+    assert f"{title}</p><p>Where it is later than that, mail goes at once within" in in_hours
+    assert refused.status_code == 422
+    assert "It was not launched: The chosen time is past." in read_text(refused)
 
 
 def read_shown(person: Person, draft: int) -> dict[str, Any]:

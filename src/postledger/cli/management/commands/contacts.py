@@ -14,6 +14,7 @@ from postledger.accounts.models import Workspace
 from postledger.cli import base_command
 from postledger.contacts import export
 from postledger.imports import overview, problems, queries, running, uploads, workbooks
+from postledger.imports.columns import find_unread_states
 from postledger.imports.preview import ImportPreview, KeepProblems, preview_import
 from postledger.imports.queries import ImportProgress
 
@@ -83,8 +84,9 @@ class Command(base_command.NounCommand):
                         keep=_problem_writer(problem_file),
                     )
                 self._show_preview(preview)
+                self._warn(find_unread_states(preview.columns, preview.survey.state_like))
                 return
-            number = running.start_import(
+            started = running.start_import(
                 workspace.id,
                 table,
                 mapping=dict(map),
@@ -92,6 +94,8 @@ class Command(base_command.NounCommand):
                 file_name=file.name,
                 actor=base_command.actor(),
             )
+            self._warn(started.unread_states)
+            number = started.id
             named = f" --sheet {shlex.quote(sheet)}" if sheet else ""
             self.stderr.write(
                 f"Started import {number}. If it is interrupted:"
@@ -161,6 +165,14 @@ class Command(base_command.NounCommand):
     def _screen(self) -> TextIO:
         return cast("TextIO", self.stdout)  # it can write, which is all that is needed
 
+    def _warn(self, unread_states: Sequence[str]) -> None:
+        for name in unread_states:
+            option = shlex.quote(f"{name}=old_state")
+            self.stderr.write(
+                f"The column {name!r} looks like the states of people in another tool. If it is,"
+                f" add --map {option}; otherwise those who left there are taken as any other."
+            )
+
     def _report(self, now: ImportProgress | ImportPreview) -> None:
         """A bar on a terminal; lines elsewhere, so that a log stays readable."""
         share = now.done / now.row_count if now.row_count else 1.0
@@ -218,6 +230,6 @@ def _problem_writer(file: TextIO | None) -> KeepProblems:
     if file is None:
         return lambda _: None
     file.writelines(problems.csv_lines(()))
-    return lambda rows: file.writelines(
-        problems.csv_lines((row.mask() for row in rows), with_header=False)
+    return lambda found: file.writelines(
+        problems.csv_lines((row.mask() for row in found.in_order()), with_header=False)
     )

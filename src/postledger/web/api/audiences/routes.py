@@ -19,12 +19,13 @@ routes = Routes("audiences", read=Scope.CONTACTS_READ, write=Scope.CONTACTS_READ
 class AudienceIn(RequestSchema):
     filter: dict[str, JsonValue] = Field(examples=[{"state": "OH", "list": "news"}])
     only_active: bool = Field(
-        default=True, description="Only contacts that a live mailout would go to."
+        default=True,
+        description="Only contacts that a campaign to all contacts would go to now.",
     )
 
     def audience(self, now: datetime) -> Filter:
         contacts = parsing.parse(self.filter, now=now)
-        return audience.only_active(contacts) if self.only_active else contacts
+        return audience.only_reached(contacts, at=now) if self.only_active else contacts
 
 
 class SampleIn(AudienceIn):

@@ -157,13 +157,16 @@ OcdId = Annotated[
     Field(max_length=500, examples=["ocd-division/country:us/state:oh"]),
     Matching(r"^\S+$", "write an OCD id, without spaces"),
 ]
+_WRITE_LOCALE = (
+    "write the code of a language like en, and a region after a hyphen where it matters, like pt-BR"
+)
 ContentLocale = Annotated[
     str,
     Field(max_length=locales.LONGEST, examples=["en", "pt-BR"]),
     Matching(
         "^[A-Za-z]{2,3}([-_][A-Za-z]{4})?([-_]([A-Za-z]{2}|[0-9]{3}))?"
         "([-_]([A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))*$",
-        "write a language like en, and a region after a hyphen where it matters, like pt-BR",
+        _WRITE_LOCALE,
     ),
 ]
 Locale = Annotated[
@@ -171,7 +174,7 @@ Locale = Annotated[
     Field(max_length=locales.LONGEST, examples=["en", "pt-BR"]),
     Matching(
         "^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$",
-        "write a language, with or without a region, such as en or pt-BR",
+        _WRITE_LOCALE,
     ),
 ]
 _VariableName = Annotated[

@@ -67,7 +67,9 @@ class ImportOut(ResponseSchema):
     created: int
     updated: int
     unchanged: int
-    duplicates: int = Field(description="Rows that repeat an address of the file.")
+    duplicates: int = Field(
+        description="Rows that repeat an address of the file: the first row counts."
+    )
     refused: int = Field(description="Rows with errors; problems.csv lists them.")
     blank: int
     subscribed: int
@@ -91,6 +93,11 @@ class UploadOut(ResponseSchema):
     header: list[str]
     rows: list[list[str]] = Field(description="The first rows.")
     suggested: dict[str, str] = Field(description="The field of each column by default.")
+    state_like: list[str] = Field(
+        default=[],
+        description="The columns that look like states of people in another tool. Map the right"
+        " ones to old_state: otherwise people who left there are subscribed, too.",
+    )
 
 
 class ProblemRow(ResponseSchema):
@@ -118,7 +125,9 @@ class ImportPreviewOut(ResponseSchema):
     )
     reasons: dict[str, int] = Field(description="Why rows are refused, with counts.")
     samples: list[str] = Field(description="Some contacts that would change.")
-    problems: list[ProblemRow] = Field(description="The first rows with problems.")
+    problems: list[ProblemRow] = Field(
+        description="The first rows with problems, refused ones first."
+    )
     problem_count: int = Field(default=0, description="All problems of rows.")
 
 

@@ -70,7 +70,8 @@ class SuppressionOut(ResponseSchema):
     list: KeyOfList | None = Field(description="Null for all mail.")
     reason: SuppressionReason
     has_left: bool = Field(
-        description="True if the owner unsubscribed. `reason` may show a stronger reason."
+        description="True if the owner unsubscribed, or complained and bounced."
+        " `reason` may show a stronger reason."
     )
     created_at: datetime
 

@@ -26,5 +26,5 @@ def describe_filter(stored: Mapping[str, Any], labels: Mapping[str, str]) -> str
 
 def _describe(line: Condition, labels: Mapping[str, str]) -> str:
     plain = line.field.removeprefix(ATTRIBUTE).removeprefix(LIST)
-    words = (labels.get(line.field, plain), str(_LABELS[line.comparison]), line.value)
+    words = (labels.get(line.field, plain), str(_LABELS[line.comparison]), line.words)
     return " ".join(word for word in words if word)

@@ -17,6 +17,7 @@ from postledger.contacts import details, lists, queries
 from postledger.contacts.details import Details, InvalidContactError, Value
 from postledger.contacts.models import Contact
 from postledger.contacts.states import ListKind, SubscriptionState
+from postledger.imports.locales import read_locale
 from postledger.lib import zones
 from postledger.web.dashboard import time_zones
 from postledger.web.dashboard.audience import attribute_rows, words
@@ -39,7 +40,7 @@ class ContactForm(PageForm):
         label=gettext_lazy("Language"),
         max_length=35,
         required=False,
-        help_text=gettext_lazy("Such as en, or pt-BR. Empty: not known."),
+        help_text=gettext_lazy("Such as German, de or pt-BR. Empty: not known."),
         widget=forms.TextInput({"autocomplete": "off", "spellcheck": "false"}),
     )
     time_zone = forms.ChoiceField(label=gettext_lazy("Time zone"), required=False)
@@ -90,14 +91,13 @@ class ContactForm(PageForm):
         return name
 
     def clean_locale(self) -> str:
-        locale: str = self.cleaned_data["locale"]
+        """A language by its code, or by its name, as an import reads it."""
+        locale = read_locale(self.cleaned_data["locale"])
         try:
             if locale:
                 details.check_locale(locale)
-        except InvalidContactError:
-            raise ValidationError(
-                _("Write a language like en, and a region after a hyphen, like pt-BR.")
-            ) from None
+        except InvalidContactError as error:
+            raise ValidationError(translate(error)) from None
         return locale
 
     def clean_ocd_ids(self) -> list[str]:

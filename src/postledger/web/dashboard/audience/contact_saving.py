@@ -74,8 +74,11 @@ def change_contact(
     """
     try:
         with transaction.atomic():
+            is_moving = form.cleaned_data["address"] != contact.address
             locked = contacts.lock_contact(
-                visitor.workspace.pk, contact_id=contact.pk, ends_consent=bool(form.left)
+                visitor.workspace.pk,
+                contact_id=contact.pk,
+                ends_consent=bool(form.left) or is_moving,
             )
             _check_version(visitor, form, locked)
             _check_address(visitor, form, locked)
@@ -167,7 +170,7 @@ def _check_address(visitor: Visitor, form: ContactForm, contact: Contact | None)
                 " missing. Only a mail server of your own network takes email to it."
             )
         )
-    stop = _find_stop(visitor, address)
+    stop = find_stop(visitor.workspace.pk, address)
     if stop is not None:
         text = _("This address is suppressed, and gets no campaign: %(reason)s.")
         doubts.append(text % {"reason": words.name_reason(stop)})
@@ -176,8 +179,9 @@ def _check_address(visitor: Visitor, form: ContactForm, contact: Contact | None)
         raise ObstacleError(Obstacle(" ".join(doubts), url, action, can_be_accepted=True))
 
 
-def _find_stop(visitor: Visitor, address: str) -> Suppression | None:
-    kept = suppressions.list_of_address(visitor.workspace.pk, address=address)
+def find_stop(workspace_id: int, address: str) -> Suppression | None:
+    """What keeps all email from an address, if anything."""
+    kept = suppressions.list_of_address(workspace_id, address=address)
     return next((suppression for suppression in kept if suppression.list is None), None)
 
 

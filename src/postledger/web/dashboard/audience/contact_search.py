@@ -22,6 +22,7 @@ from postledger.contacts.filters.expressions import (
     Standing,
     Stands,
 )
+from postledger.contacts.filters.parsing import InvalidFilterError
 from postledger.contacts.states import ContactState, SubscriptionState
 from postledger.lib.errors import RefusedError
 from postledger.providers import addresses
@@ -29,6 +30,7 @@ from postledger.web.dashboard.editor import conditions, readings
 from postledger.web.dashboard.editor.conditions import Condition, IncompleteConditionError
 from postledger.web.dashboard.editor.readings import WrongFieldError
 from postledger.web.dashboard.parameters import read_text
+from postledger.web.shared.sentences import translate
 
 _LONGEST_WORDS = 254
 
@@ -62,6 +64,11 @@ class ContactSearch:
     @property
     def has_conditions(self) -> bool:
         return self.filter_json is not None or any(one.field for one in self.conditions)
+
+    @property
+    def address(self) -> str:
+        """The words as contacts keep a former address."""
+        return _as_stored(self.words).lower()
 
     @property
     def is_narrow(self) -> bool:
@@ -100,9 +107,7 @@ def build_stored(search: ContactSearch) -> dict[str, Any]:
             return dict(readings.parse_json(search.filter_json))
         return conditions.build_filter(search.match, search.conditions)
     except IncompleteConditionError as error:
-        text = _("Condition %(number)s: %(text)s")
-        shown = text % {"number": error.number + 1, "text": error}
-        raise WrongSearchError(shown, error.number) from error
+        raise _refuse_condition(error.number, str(error)) from error
     except WrongFieldError as error:
         raise WrongSearchError(str(error)) from error
 
@@ -120,10 +125,30 @@ def build_filter(search: ContactSearch, *, now: datetime) -> Filter:
     if search.list_key:
         parts.append(OnList(search.list_key, (search.list_state,)))
     if search.has_conditions:
-        parts.append(parsing.parse(build_stored(search), now=now))
+        parts.append(_parse(search, now))
     if search.words:
         parts.append(Named(_as_stored(search.words)))
     return All(tuple(parts))
+
+
+def _parse(search: ContactSearch, now: datetime) -> Filter:
+    """Of conditions on the page, the number is said: their place in JSON means nothing there."""
+    try:
+        return parsing.parse(build_stored(search), now=now)
+    except InvalidFilterError as error:
+        if search.filter_json is not None:
+            raise
+        number = error.path.partition("[")[2].partition("]")[0]
+        text = translate(error.detail)
+        if not number:
+            raise WrongSearchError(text) from error
+        raise _refuse_condition(int(number), text) from error
+
+
+def _refuse_condition(number: int, text: str) -> WrongSearchError:
+    """Of those conditions that have a field, from 0 on."""
+    shown = _("Condition %(number)s: %(text)s") % {"number": number + 1, "text": text}
+    return WrongSearchError(shown, number)
 
 
 def _as_stored(words: str) -> str:

@@ -11,6 +11,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from postledger.accounts import trail
+from postledger.accounts.models import AuditEntry
 from postledger.campaigns.planning import exclusions
 from postledger.contacts import queries
 from postledger.contacts.models import ConsentEvent, Contact
@@ -21,10 +23,10 @@ from postledger.deliveries.states import State
 from postledger.notifications.events import contact_notifications
 from postledger.notifications.events.contact_notifications import ContactNotification
 from postledger.notifications.fan_out import skip_texts
-from postledger.web.dashboard.audience import words
-from postledger.web.dashboard.components import actor_names, badges
+from postledger.web.dashboard.audience import former_addresses, words
+from postledger.web.dashboard.components import actor_names
 from postledger.web.dashboard.components.badges import Badge
-from postledger.web.dashboard.runs.words import describe_exclusion
+from postledger.web.dashboard.runs.words import describe_exclusion, describe_stop
 
 ON_A_PAGE = 50
 _ONE_MINUTE = timedelta(minutes=1)  # which the moments of a story are told in
@@ -110,22 +112,26 @@ def _read_mails(
     workspace_id: int, contact: Contact, part: Part | None, until: datetime
 ) -> Iterator[Entry]:
     """Campaigns and single emails to every address that the contact had."""
-    for address in (contact.address, *(contact.former_addresses or ())):
-        filters = MessageFilters(address=address, kind=_KINDS.get(part), until=until)
-        page = messages.search_messages(workspace_id, filters, limit=ON_A_PAGE + 1)
-        yield from (_tell_mail(workspace_id, message) for message in page.messages)
+    wanted = MessageFilters(address=contact.address, kind=_KINDS.get(part), until=until)
+    page = messages.search_messages(workspace_id, wanted, limit=ON_A_PAGE + 1)
+    yield from (_tell_mail(workspace_id, message) for message in page.messages)
+    former = former_addresses.list_mail(workspace_id, contact, wanted, limit=ON_A_PAGE + 1)
+    for message in former:
+        text = _("to a former address, %(address)s") % {"address": message.address}
+        yield _tell_mail(workspace_id, message, whereto=text)
 
 
-def _tell_mail(workspace_id: int, message: Message) -> Entry:
+def _tell_mail(workspace_id: int, message: Message, *, whereto: str = "") -> Entry:
     is_single = message.kind is StreamKind.TRANSACTIONAL
     kind = _("Single email") if is_single else _("Campaign")
+    why = str(describe_stop(message.state, message.code)) or message.code
     return Entry(
         message.planned_at,
         "mail" if is_single else "send",
         (message.subject if is_single else "") or message.stream_title,
         url=reverse("message", args=[workspace_id, message.id]),
-        badge=badges.badge_of(message.state),
-        note=" · ".join(filter(None, (kind, message.code))),
+        badge=words.make_mail_badge(message.state),
+        note=" · ".join(filter(None, (kind, whereto, why))),
         tone=_find_tone(message.state),
         result_at=_find_result(message),
     )
@@ -171,7 +177,7 @@ def _read_notifications(workspace_id: int, contact: Contact, until: datetime) ->
             "bell",
             told.topic_name,
             url=_find_url(workspace_id, told),
-            badge=badges.badge_of(told.state),
+            badge=words.make_mail_badge(told.state),
             note=" · ".join(
                 filter(None, (_("Notification"), skip_texts.explain_code(told.code) or told.code))
             ),
@@ -187,10 +193,24 @@ def _find_url(workspace_id: int, told: ContactNotification) -> str:
 
 def _read_changes(workspace_id: int, contact: Contact, until: datetime) -> Iterator[Entry]:
     changes = queries.list_history(workspace_id, contact_id=contact.pk, limit=_MOST_CHANGES)
-    names = actor_names.name_actors(workspace_id, (event.actor for event in changes))
+    corrections = _list_corrections(workspace_id, contact)
+    actors = {*(event.actor for event in changes), *(entry.actor for entry in corrections)}
+    names = actor_names.name_actors(workspace_id, actors)
     yield from (_tell_change(event, names) for event in changes if event.at < until)
+    for entry in corrections:
+        if entry.at < until:
+            note = names.get(entry.actor, entry.actor)
+            yield Entry(entry.at, "at", _("The address was changed."), note=note)
     if contact.created_at < until:
         yield Entry(contact.created_at, "person", _("Became a contact."))
+
+
+def _list_corrections(workspace_id: int, contact: Contact) -> list[AuditEntry]:
+    """The changes of its address by hand or by a program."""
+    if not contact.former_addresses:
+        return []
+    entries = trail.list_contact_changes(workspace_id, contact.pk, limit=_MOST_CHANGES)
+    return [entry for entry in entries if "address" in entry.data.get("fields", ())]
 
 
 def _tell_change(event: ConsentEvent, names: Mapping[str, str]) -> Entry:

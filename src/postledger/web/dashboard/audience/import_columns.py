@@ -10,6 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
 from postledger.contacts.csv_columns import ATTRIBUTE, Field, usual_targets
+from postledger.contacts.state_columns import StateColumn, find_kind
 from postledger.imports.columns import IGNORED, exact_mapping
 from postledger.imports.overview import ImportOverview
 from postledger.web.dashboard import text_names
@@ -30,6 +31,28 @@ TARGETS: Mapping[str, Promise | str] = {
     AN_ATTRIBUTE: gettext_lazy("Attribute"),
     IGNORED: gettext_lazy("Leave out"),
 }
+# What a column says that becomes the state in the old tool.
+_MEANINGS: Mapping[StateColumn, Promise] = {
+    StateColumn.STATE: gettext_lazy(
+        "Unsubscribed, bounced or complained: never mailed. Empty, or a word that is not known: not"
+        " subscribed, and a row to look at."
+    ),
+    StateColumn.OPT_OUT: gettext_lazy(
+        "Yes or a date: unsubscribed in your old tool, so never mailed; nor is anybody who bounced"
+        " or complained. No or empty: nothing against email. Anything else: not subscribed, and a"
+        " row to look at."
+    ),
+    StateColumn.CONSENT: gettext_lazy(
+        "No: unsubscribed in your old tool, so never mailed; nor is anybody who bounced or"
+        " complained. Yes or a date: nothing against email. Empty or anything else: not subscribed,"
+        " and a row to look at."
+    ),
+    StateColumn.CONSENT_TIME: gettext_lazy(
+        "Yes, a date or empty: nothing against email, as tools leave the time empty of people who"
+        " were imported or added there. No: unsubscribed in your old tool, so never mailed; nor is"
+        " anybody who bounced or complained. Anything else: not subscribed, and a row to look at."
+    ),
+}
 _SHOWN_VALUES = 3
 _BETWEEN = re.compile(r"\W+")
 
@@ -43,7 +66,18 @@ class ColumnChoice:
     values: str  # the first ones
     target: str
     key: str
-    ignores_state: bool = False  # its values look as if they said who left the old tool
+    is_state_like: bool = False  # it looks as if it said who left the old tool
+
+    @property
+    def meaning(self) -> Promise | str:
+        """How a column is read that says who left the old tool."""
+        kind = find_kind(self.name) or StateColumn.STATE
+        return _MEANINGS[kind] if self.target == Field.OLD_STATE else ""
+
+    @property
+    def ignores_state(self) -> bool:
+        """Whether it seems to say who left the old tool, and is not read so."""
+        return self.is_state_like and self.target != Field.OLD_STATE
 
     @property
     def other_name(self) -> str:
@@ -98,9 +132,7 @@ def list_choices(
         for number, name in enumerate(upload["header"])
         if name
     ]
-    if any(choice.target == Field.OLD_STATE for choice in choices):
-        return choices
-    return [replace(choice, ignores_state=choice.name in state_like) for choice in choices]
+    return [replace(choice, is_state_like=choice.name in state_like) for choice in choices]
 
 
 def _propose_targets(

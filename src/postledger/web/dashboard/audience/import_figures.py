@@ -6,12 +6,13 @@ from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from postledger.deliveries.states import State
 from postledger.imports.models import ImportState
 from postledger.imports.old_states import OldState
 from postledger.imports.overview import ImportOverview
+from postledger.imports.staging import OwnChoice
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.components import balance
 from postledger.web.dashboard.components.badges import Badge
@@ -34,6 +35,12 @@ _KINDS: Mapping[str, tuple[Word, State]] = {
     "refused": (gettext_lazy("Refused"), State.FAILED),
     "blank": (gettext_lazy("Blank"), State.CANCELLED),
 }
+_MEANINGS: Mapping[str, Word] = {
+    "duplicates": gettext_lazy(
+        "If several rows have the same address, the first row counts; an unsubscribe in any of"
+        " them counts, too."
+    ),
+}
 _WITH_PROBLEMS = frozenset({"duplicates", "refused"})
 KEPT_BACK: Mapping[str, Word] = {
     "unsubscribed": gettext_lazy("Unsubscribed before"),
@@ -52,6 +59,7 @@ KEPT_BACK: Mapping[str, Word] = {
 @dataclass(frozen=True, slots=True)
 class RowKind:
     label: Word
+    meaning: Word
     state: State
     count: int
     share: str
@@ -79,7 +87,8 @@ def sum_rows(total: int, counts: Mapping[str, int]) -> RowSum:
         share = formats.share(counts[name], total)
         place = (f"{x:.2f}", f"{widths[state]:.2f}")
         has_problems = name in _WITH_PROBLEMS
-        kinds.append(RowKind(label, state, counts[name], share, *place, has_problems))
+        meaning = _MEANINGS.get(name, "") if counts[name] else ""
+        kinds.append(RowKind(label, meaning, state, counts[name], share, *place, has_problems))
         x += widths[state]
     return RowSum(total, kinds)
 
@@ -97,6 +106,65 @@ def list_kept_back(preview: Mapping[str, Any]) -> list[tuple[Word, int]]:
     """Why contacts would stay off the list, the most frequent reason first."""
     reasons = sorted(preview["kept_back"].items(), key=lambda item: -item[1])
     return [(KEPT_BACK.get(reason, reason), count) for reason, count in reasons]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnChoiceLine:
+    """People of the file who confirmed or left here by themselves; the first ones by address."""
+
+    said: str
+    people: Sequence[tuple[int, str]]
+    others: int
+
+
+def list_own_choices(
+    preview: Mapping[str, Any], addresses: Mapping[int, str]
+) -> list[OwnChoiceLine]:
+    """What people did here themselves, and what the import would make of it. Pure."""
+    lines = []
+    for choice in OwnChoice:
+        if count := preview.get("own_choices", {}).get(choice, 0):  # older dry runs have none
+            ids = preview["choosers"][choice]
+            people = [(pk, addresses[pk]) for pk in ids if pk in addresses]
+            said = _choose_form(choice, count) % {"count": formats.count(count)}
+            lines.append(OwnChoiceLine(said, people, count - len(people)))
+    return lines
+
+
+def _choose_form(choice: OwnChoice, count: int) -> str:
+    match choice:
+        case OwnChoice.RETURNING:
+            return ngettext(
+                "%(count)s person of the file had left every list they were on here. This import"
+                " would put them on a list again: remove the row, unless they asked for it.",
+                "%(count)s people of the file had left every list they were on here. This import"
+                " would put them on a list again: remove the rows of those who did not ask for it.",
+                count,
+            )
+        case OwnChoice.CONFIRMED:
+            return ngettext(
+                "%(count)s person of the file confirmed here themselves (double opt-in). The import"
+                " does not change that.",
+                "%(count)s people of the file confirmed here themselves (double opt-in). The import"
+                " does not change that.",
+                count,
+            )
+        case OwnChoice.LEFT:
+            return ngettext(
+                "%(count)s person of the file unsubscribed here themselves. The import does not"
+                " change that, and does not subscribe them.",
+                "%(count)s people of the file unsubscribed here themselves. The import does not"
+                " change that, and does not subscribe them.",
+                count,
+            )
+        case OwnChoice.ENDED:
+            return ngettext(
+                "%(count)s person confirmed here themselves, and left your old tool or bounced"
+                " there, as the file says. The import ends their email here, too.",
+                "%(count)s people confirmed here themselves, and left your old tool or bounced"
+                " there, as the file says. The import ends their email here, too.",
+                count,
+            )
 
 
 def make_badge(state: ImportState) -> Badge:

@@ -45,11 +45,6 @@ FORMS: Mapping[str, str] = {
         "'%(key)s' cannot be the name of an attribute, which has 1 to %(longest)s visible"
         " characters. Write another one, or choose “Leave out”."
     ),
-    "'%(locale)s' is not a locale: use a language like en, and a region after a"
-    " hyphen where it matters, like pt-BR.": gettext_noop(
-        "'%(locale)s' is not the code of a language: write one like en, and a region after a"
-        " hyphen where it matters, like pt-BR."
-    ),
     "previewing: wait for its dry run, start it, or abandon it.": gettext_noop(
         "in its dry run: wait for it, or cancel it."
     ),

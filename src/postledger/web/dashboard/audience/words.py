@@ -1,12 +1,14 @@
 """The words of contacts: their states, subscriptions and suppressions, and changes of consent."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
+from postledger.contacts.actions.contacts import CORRECTION, NEW_ADDRESS
 from postledger.contacts.filters.expressions import Standing
 from postledger.contacts.models import ConsentEvent, Contact, Suppression
 from postledger.contacts.states import (
@@ -16,6 +18,8 @@ from postledger.contacts.states import (
     SubscriptionState,
     SuppressionReason,
 )
+from postledger.deliveries.states import State
+from postledger.web.dashboard.components import badges
 from postledger.web.dashboard.components.badges import Badge
 
 type Word = Promise | str
@@ -76,13 +80,24 @@ _SOURCES: Mapping[str, Word] = {
     "contacts page": gettext_lazy("Page of the contacts"),
     "provider event": gettext_lazy("Report of the provider"),
     "refusal": gettext_lazy("Refusal by the provider"),
-    "a new address": gettext_lazy("Change of the address"),
+    NEW_ADDRESS: gettext_lazy("Change of the address"),
+    CORRECTION: gettext_lazy("The address was corrected"),
     "access log": gettext_lazy("Log of the web server"),
     "suppression": gettext_lazy("Suppression by hand"),
     "operator": gettext_lazy("Restored by hand"),
     "supabase": "Supabase",
 }
 _IMPORT = "import "
+# What a change of preferences names in the history.
+_PREFERENCES: Mapping[str, Word] = {
+    "notify_on": gettext_lazy("what they are told of"),
+    "max_notifications": gettext_lazy("how many notifications they get"),
+    "window_from": gettext_lazy("the hours for email"),
+    "window_until": gettext_lazy("the hours for email"),
+    "snooze_until": gettext_lazy("a break"),
+    "locale": gettext_lazy("the language"),
+    "subscribed": gettext_lazy("a new subscription to the topic"),
+}
 
 
 def make_contact_badge(contact: Contact, reason: SuppressionReason | None) -> Badge:
@@ -93,6 +108,14 @@ def make_contact_badge(contact: Contact, reason: SuppressionReason | None) -> Ba
         return Badge("pending", "clock", _("Not confirmed"))
     label, icon = CONTACT_STATES[ContactState(contact.state)]
     return Badge(contact.state, icon, label)
+
+
+def make_mail_badge(state: State) -> Badge:
+    """What became of an email to a contact, who would take a bare "Cancelled" for one they got."""
+    badge = badges.badge_of(state)
+    if state is State.CANCELLED:
+        return replace(badge, label=_("Cancelled before it was sent"))
+    return badge
 
 
 def make_subscription_badge(state: str) -> Badge:
@@ -136,6 +159,9 @@ def describe_change(event: ConsentEvent) -> tuple[str, str, str]:
     if _ends_all_mail(event):
         return _("An import or a sync said that they get no mail."), "ban", ""
     name = name_scope(event.list.name if event.list else None)
+    if event.action == ConsentAction.RESTORED and event.after == ContactState.UNSUBSCRIBED:
+        sentence = _("A suppression was lifted for %(list)s; they had left, and stay so.")
+        tone = ""
     return str(sentence) % {"list": name}, icon, tone
 
 
@@ -158,8 +184,20 @@ def describe_origin(event: ConsentEvent, names: Mapping[str, str]) -> str:
     parts: Iterable[Any] = (
         name_source(event.source),
         names.get(event.actor, event.actor),
-        event.detail,
+        _describe_detail(event),
         event.text_version and _("text %(version)s") % {"version": event.text_version},
         event.ip,
     )
     return " · ".join(dict.fromkeys(str(part) for part in parts if part))
+
+
+def _describe_detail(event: ConsentEvent) -> str:
+    """What people wrote stays as it is; of preferences, which of them changed and how."""
+    if event.action != ConsentAction.PREFERENCES_CHANGED:
+        return event.detail
+    what = event.detail.rpartition(": ")[2]  # behind the topic subscription, if it is of one
+    if all(state in set(SubscriptionState) for state in what.split(" → ")):
+        states = (SUBSCRIPTION_STATES[SubscriptionState(state)][0] for state in what.split(" → "))
+        return " → ".join(map(str, states))
+    names = (str(_PREFERENCES.get(name, name)) for name in what.split(", "))
+    return ", ".join(dict.fromkeys(names))

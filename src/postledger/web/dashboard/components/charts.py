@@ -7,7 +7,6 @@ from math import ceil, floor, log10
 from typing import Any
 
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
@@ -91,7 +90,7 @@ def _label(moments: Sequence[datetime]) -> list[str]:
     span = moments[-1] - moments[0]
     if span > timedelta(days=1):
         form = pgettext("format of a day in a chart", "j M")
-        return [date_format(moment, form) for moment in moments]
+        return [formats.write_day(moment, form) for moment in moments]
     form = "%H:%M" if span > timedelta(minutes=3) else "%H:%M:%S"
     labels = [f"{moment:{form}}" for moment in moments]
     return [*labels[:-1], f"{labels[-1]} {formats.zone_name(moments[-1])}"]

@@ -1,13 +1,14 @@
 """Why something stands still, as pages say it: what, since, until, what wakes it, and a button."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
-from postledger.deliveries.explanations.why import Cause, leave_out_commands
+from postledger.deliveries.entries import Hold
+from postledger.deliveries.explanations.why import Cause, explain_hold, leave_out_commands
 from postledger.deliveries.reasons import Reason
 from postledger.web.shared.sentences import translate
 
@@ -88,6 +89,13 @@ def describe_start(begins: datetime) -> Why:
     return Why(
         what=_("It is scheduled, and nothing of it has gone yet."), icon="clock", begins=begins
     )
+
+
+def describe_sender_hold(hold: Hold, sender_url: str) -> Why:
+    """Of a sender whose campaign is not launched yet: what comes of a launch meanwhile."""
+    waits = _("If it is launched now, its emails wait until that ends; none is lost.")
+    hold_words = describe_cause(explain_hold(hold), [Choice(_("Look at the sender"), sender_url)])
+    return replace(hold_words, what=f"{hold_words.what} {waits}", advice="")
 
 
 def find_icon(code: str) -> str:

@@ -17,10 +17,10 @@ from postledger.imports.locales import read_locale
 from postledger.lib.errors import RefusedError
 from postledger.web.dashboard.components.finding_words import describe_finding
 from postledger.web.dashboard.editor import readings
+from postledger.web.dashboard.editor.variables import list_texts
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.parameters import read_number
 from postledger.web.dashboard.shared_form import Conflict
-from postledger.web.shared.sentences import translate
 
 MOST_TEXTS = 20
 _PREFIX = "texts"
@@ -67,7 +67,7 @@ class TextForm(PageForm):
         label=gettext_lazy("Language"),
         required=False,
         max_length=locales.LONGEST,
-        help_text=gettext_lazy("As en or pt-BR."),
+        help_text=gettext_lazy("As en, pt-BR or German."),
     )
     format = forms.ChoiceField(label=gettext_lazy("Format"), choices=_FORMATS)
     subject = forms.CharField(
@@ -107,8 +107,9 @@ class TextForm(PageForm):
         given = self.cleaned_data
         try:
             locale = locales.canonical(read_locale(given["locale"]))
-        except InvalidLocaleError as error:
-            self.add_error("locale", translate(error))
+        except InvalidLocaleError:
+            remedy = gettext("Write a language: its code, such as en or pt-BR, or its name.")
+            self.add_error("locale", remedy)
             return None
         body, text = (given[name].replace("\r\n", "\n") for name in ("body", "text"))
         format_ = Format(given["format"])
@@ -165,19 +166,21 @@ class VersionForm:
         if not (self.variables.is_valid() and self.texts.is_valid()):
             return
         required, optional = self._read_names()
-        named, missing = list(self._read_names()), list[str]()
+        named = list(self._read_names())
+        used = dict[str, bool]()  # and whether each text has a default for it
         for form in self._list_kept():
-            for name, may_be_missing in self._list_used(form):
-                if name not in {*required, *optional, *missing}:
-                    missing.append(name)
-                    named[may_be_missing] = (*named[may_be_missing], name)
+            for name, has_default in self._list_used(form):
+                used[name] = used.get(name, True) and has_default
+        missing = [name for name in used if name not in {*required, *optional}]
+        for name in missing:
+            named[used[name]] = (*named[used[name]], name)
         filled = dict(zip(("required", "optional"), map(", ".join, named), strict=True))
         self.variables.data = {**self.variables.data.dict(), **filled}  # type: ignore[attr-defined]
         self.variables.cleaned_data |= filled
         self.proposed = tuple(missing)
 
     def _list_used(self, form: TextForm) -> Iterator[tuple[str, bool]]:
-        """The variables of a text, each with whether its author gave it a default."""
+        """The variables of a text, each with whether it has a default wherever it stands."""
         given = form.cleaned_data
         source = Source(
             given["subject"],
@@ -190,9 +193,7 @@ class VersionForm:
             names = previews.list_variables(self.workspace_id, source)
         except RefusedError:
             names = None  # what is wrong with it is said when it is saved
-        defaulted = readings.find_defaulted(
-            f"{source.subject}\n{source.preheader}\n{source.body}\n{source.text}"
-        )
+        defaulted = readings.find_defaulted(list_texts(source))
         for name in names or ():
             yield name, name in defaulted
 

@@ -15,7 +15,7 @@ class Check:
     text: str = ""
     url: str = ""  # of the step where it is mended
     people: Sequence[LackingContact] = ()
-    loss: str = ""  # how many recipients it costs their email, to stand beside their number
+    remark: str = ""  # what it says of some of the recipients, to stand beside their number
 
     @property
     def icon(self) -> str:

@@ -13,12 +13,12 @@ from postledger.accounts import queries as accounts
 from postledger.accounts.models import Sender
 from postledger.contacts import audience, lists, segments
 from postledger.contacts.filters.expressions import EVERYBODY
-from postledger.contacts.models import List
+from postledger.contacts.models import Contact, List
 from postledger.contacts.states import ListKind
 from postledger.content import articles, templates
 from postledger.imports import queries
 from postledger.lib.errors import RefusedError
-from postledger.web.dashboard import text_names
+from postledger.web.dashboard import language_names, text_names
 from postledger.web.dashboard.editor import conditions
 from postledger.web.dashboard.editor.conditions import ATTRIBUTE, LIST, Condition
 
@@ -80,7 +80,7 @@ def list_choices(workspace_id: int) -> Choices:
 def propose_list(workspace_id: int) -> tuple[str | None, bool]:
     """The list that there is, if there is one alone, and whether somebody has to choose one.
 
-    All contacts are never proposed beside lists: among them are people who left one.
+    All contacts are never proposed beside lists: among them are people who agreed to none.
     """
     keys = [one.key for one in _list_lists(workspace_id)[:2]]
     return (keys[0] if len(keys) == 1 else None), len(keys) > 1
@@ -97,22 +97,46 @@ def _name_sender(sender: Sender) -> str:
 
 def list_fields(workspace_id: int, used: Sequence[Condition]) -> list[FieldChoice]:
     """The fields of contacts, their attributes and lists, and those that conditions name."""
-    fields = {
-        "locale": _("Language"),
-        "ocd_ids": _("Place (OCD id)"),
-        "created_at": _("Contact since"),
+    names = _name_attributes()
+    attributes = (ATTRIBUTE + key for key in list_attributes(workspace_id))
+    fields = _name_columns() | {
+        field: names.get(field, field.removeprefix(ATTRIBUTE)) for field in attributes
     }
-    names = {"first_name": _("First name"), "last_name": _("Last name")}  # as imports store them
-    fields |= {ATTRIBUTE + key: names.get(key, key) for key in list_attributes(workspace_id)}
-    fields |= {
-        LIST + key: _("List: %(name)s") % {"name": name}
-        for key, name in lists.name_apart(_list_lists(workspace_id))
-    }
+    fields |= _name_lists(workspace_id)
     for condition in used:
         if condition.field:
             plain = condition.field.removeprefix(ATTRIBUTE)
             fields.setdefault(condition.field, plain)
     return [FieldChoice(key, label) for key, label in fields.items()]
+
+
+def name_fields(workspace_id: int) -> Mapping[str, str]:
+    """What fields are called in words; any other attribute is called by its key."""
+    return _name_columns() | _name_attributes() | _name_lists(workspace_id)
+
+
+def _name_columns() -> dict[str, str]:
+    return {
+        "domain": _("Domain of the address"),
+        "locale": _("Language"),
+        "ocd_ids": _("Place (OCD id)"),
+        "created_at": _("Added"),
+    }
+
+
+def _name_attributes() -> dict[str, str]:
+    """As imports store them."""
+    return {
+        f"{ATTRIBUTE}first_name": _("First name"),
+        f"{ATTRIBUTE}last_name": _("Last name"),
+    }
+
+
+def _name_lists(workspace_id: int) -> dict[str, str]:
+    return {
+        LIST + key: _("List: %(name)s") % {"name": name}
+        for key, name in lists.name_apart(_list_lists(workspace_id))
+    }
 
 
 def list_insertable(fields: Iterable[FieldChoice]) -> list[str]:
@@ -142,9 +166,22 @@ def list_values(workspace_id: int) -> list[tuple[str, list[str]]]:
     ]
 
 
+def list_languages(
+    workspace_id: int, used: Sequence[Condition]
+) -> list[tuple[str, list[language_names.Choice]]]:
+    """By group: those of some contacts and of conditions, and the others."""
+    codes = {contact.locale or "" for contact in _sample_contacts(workspace_id)}
+    codes |= {condition.value for condition in used if condition.has_language}
+    of_contacts, others = language_names.list_choices(codes)
+    return [(_("Languages of your contacts"), of_contacts), (_("Other languages"), others)]
+
+
 def _sample_attributes(workspace_id: int) -> list[Mapping[str, Any]]:
+    return [contact.attributes for contact in _sample_contacts(workspace_id)]
+
+
+def _sample_contacts(workspace_id: int) -> Sequence[Contact]:
     try:
-        contacts = audience.sample(workspace_id, EVERYBODY, size=_SAMPLE)
+        return audience.sample(workspace_id, EVERYBODY, size=_SAMPLE)
     except RefusedError:
         return []
-    return [contact.attributes for contact in contacts]

@@ -16,7 +16,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from postledger.web.dashboard import typed_numbers
+from postledger.contacts import details
+from postledger.contacts.details import InvalidContactError
+from postledger.web.dashboard import language_names, typed_numbers
 
 ATTRIBUTE, LIST = "attributes.", "list:"
 MATCHES = ("all", "any")
@@ -26,6 +28,7 @@ _NEGATED = {"is_not": "is", "not_in": "in", "not_contains": "contains"}
 _WITHOUT_VALUE = {"on", "not_on", "exists", "missing"}
 _NUMERIC = {"over", "at_least", "under", "at_most", "within_days"}
 _SEVERAL = {"in", "not_in", "has_any"}
+_OF_ONE = {"is", "is_not"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +41,10 @@ class Comparison:
 
 
 COMPARISONS = (
-    Comparison("is", gettext_lazy("is"), "attribute locale"),
-    Comparison("is_not", gettext_lazy("is not"), "attribute locale"),
-    Comparison("in", gettext_lazy("is one of"), "attribute locale"),
-    Comparison("not_in", gettext_lazy("is none of"), "attribute locale"),
+    Comparison("is", gettext_lazy("is"), "attribute locale domain"),
+    Comparison("is_not", gettext_lazy("is not"), "attribute locale domain"),
+    Comparison("in", gettext_lazy("is one of"), "attribute locale domain"),
+    Comparison("not_in", gettext_lazy("is none of"), "attribute locale domain"),
     Comparison("starts_with", gettext_lazy("begins with"), "attribute locale"),
     Comparison("contains", gettext_lazy("contains"), "attribute"),
     Comparison("not_contains", gettext_lazy("does not contain"), "attribute"),
@@ -51,21 +54,21 @@ COMPARISONS = (
     Comparison("at_least", gettext_lazy("is at least"), "attribute"),
     Comparison("under", gettext_lazy("is under"), "attribute"),
     Comparison("at_most", gettext_lazy("is at most"), "attribute"),
+    Comparison("since", gettext_lazy("since the day"), "attribute time"),
+    Comparison("before", gettext_lazy("before the day"), "attribute time"),
     Comparison("exists", gettext_lazy("has a value"), "attribute locale place"),
     Comparison("missing", gettext_lazy("has no value"), "attribute locale place"),
     Comparison("on", gettext_lazy("is subscribed"), "list"),
     Comparison("not_on", gettext_lazy("is not subscribed"), "list"),
-    Comparison("since", gettext_lazy("since the day"), "time"),
-    Comparison("before", gettext_lazy("before the day"), "time"),
     Comparison("within_days", gettext_lazy("in the last days"), "time"),
 )
 _KINDS = {one.key: one.kinds.split() for one in COMPARISONS}
-_OF_COLUMNS = {"locale": "locale", "ocd_ids": "place", "created_at": "time"}
+_OF_COLUMNS = {"domain": "domain", "locale": "locale", "ocd_ids": "place", "created_at": "time"}
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One line of the builder, as a person filled it in."""
+    """One line of the builder, as a person filled it in; languages are codes."""
 
     field: str = ""
     comparison: str = "is"
@@ -75,11 +78,30 @@ class Condition:
     def kind(self) -> str:
         return find_kind(self.field)
 
+    @property
+    def has_language(self) -> bool:
+        """Whether the value is one language, to be chosen from a list."""
+        return self.kind == "locale" and self.comparison in _OF_ONE
+
+    @property
+    def words(self) -> str:
+        """The value in the language of the page."""
+        return language_names.name_languages(self.value) if self.kind == "locale" else self.value
+
+    @property
+    def typed(self) -> str:
+        """The value as a person may type it: in words that are read as the same value."""
+        is_read = self.kind == "locale" and language_names.read_codes(self.words) == self.value
+        return self.words if is_read else self.value
+
 
 def read_lines(given: QueryDict) -> list[Condition]:
-    """The lines as a form sent them."""
+    """The lines as a form sent them; languages may be typed by their names."""
     lines = zip(*map(given.getlist, ("field", "op", "value")), strict=False)
-    return [Condition(*line) for line in lines]
+    return [
+        Condition(field, op, language_names.read_codes(value) if field == "locale" else value)
+        for field, op, value in lines
+    ]
 
 
 class IncompleteConditionError(Exception):
@@ -123,17 +145,29 @@ def _build_part(number: int, condition: Condition) -> dict[str, Any]:
             plain = Condition(condition.field, _NEGATED[comparison], value)
             return {"not": _build_part(number, plain)}
         case "since" | "before":
-            return {"field": condition.field, comparison: _read_day(number, value)}
+            return {"field": condition.field, comparison: _read_day(number, condition.kind, value)}
         case _ if comparison in _NUMERIC:
             return {"field": condition.field, comparison: _read_number(number, value)}
         case _:
-            return _compare_texts(condition, comparison, value)
+            return _compare_texts(number, condition)
 
 
-def _compare_texts(condition: Condition, comparison: str, value: str) -> dict[str, Any]:
+def _check_languages(number: int, codes: Sequence[str]) -> None:
+    try:
+        for code in codes:
+            details.check_locale(code)
+    except InvalidContactError:
+        refusal = _("This is not known as a language. Write its code, such as de or pt-BR.")
+        raise IncompleteConditionError(number, refusal) from None
+
+
+def _compare_texts(number: int, condition: Condition) -> dict[str, Any]:
     """A text that reads as a number or as true or false is compared as both."""
+    comparison, value = condition.comparison, condition.value.strip()
     several = [text.strip() for text in value.split(",")] if comparison in _SEVERAL else [value]
     texts = [text for text in several if text]
+    if condition.kind == "locale" and comparison != "starts_with":
+        _check_languages(number, texts)
     if condition.kind != "attribute" or comparison not in {"is", "in", "has", "has_any"}:
         values: list[object] = list(texts)
     else:
@@ -167,10 +201,10 @@ def _read_number(number: int, text: str) -> object:
     return json.loads(plain)
 
 
-def _read_day(number: int, text: str) -> str:
-    """A day, or a time with its zone, as filters have them."""
+def _read_day(number: int, kind: str, text: str) -> str:
+    """A day, or for a column of times a time with its zone, as filters have them."""
     try:
-        if datetime.fromisoformat(text).tzinfo is None:
+        if kind != "time" or datetime.fromisoformat(text).tzinfo is None:
             date.fromisoformat(text)
     except ValueError:
         text = _("Write a day like 2026-11-15.")

@@ -15,7 +15,7 @@ from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.campaigns.drafts.preview import AudienceCheck, PreviewRecipient
 from postledger.campaigns.drafts.recipients import RecipientCounts
 from postledger.contacts.audience import FilterTooCostlyError
-from postledger.content import link_checks, versions
+from postledger.content import link_checks, pictures, versions
 from postledger.content.link_checks import LinkReport, LinkState
 from postledger.content.rendering import links
 from postledger.content.rendering.html.checks import MAX_HTML_BYTES, Finding
@@ -84,6 +84,7 @@ _LINK_FAULTS: Mapping[LinkState, tuple[Promise, Promise]] = {
 class ContentChecks:
     lines: Sequence[Check]
     links: Sequence[str]  # to check: they are the same for every reader
+    has_own_pictures: bool = False  # that this installation serves
 
 
 def check_content(
@@ -100,7 +101,7 @@ def check_content(
         return ContentChecks(
             [Check(PROBLEM, _("The content cannot be read"), text, "#content")], ()
         )
-    return ContentChecks(lines, _list_links(mail))
+    return ContentChecks(lines, link_checks.list_to_check(_list_links(mail)), _has_pictures(mail))
 
 
 def list_links(
@@ -111,7 +112,12 @@ def list_links(
 
 
 def _list_links(mail: MailPreview) -> Sequence[str]:
-    return link_checks.list_to_check(links.list_links(mail.script.html)) if mail.script else ()
+    return links.list_links(mail.script.html) if mail.script else ()
+
+
+def _has_pictures(mail: MailPreview) -> bool:
+    base_url = pictures.find_base_url()
+    return bool(base_url) and any(link.startswith(f"{base_url}/") for link in _list_links(mail))
 
 
 def _check_mail(
@@ -237,11 +243,7 @@ def _tell_missing(
             title %= {"variable": missing.variable}
             yield Check(PROBLEM, title, remedy or text, url)
             continue
-        title = ngettext(
-            "%(number)s recipient has no %(variable)s",
-            "%(number)s recipients have no %(variable)s",
-            missing.count,
-        ) % {"number": formats.count(missing.count), "variable": missing.variable}
+        title = _tell_count(missing, counts)
         text = _(
             "Their email would fail. Say what stands there if the value is empty, let it be empty,"
             " or leave these people out."
@@ -252,6 +254,19 @@ def _tell_missing(
                 " leave these people out."
             )
         yield Check(WARNING, title, remedy or text, url, missing.contacts, _tell_loss(missing))
+
+
+def _tell_count(missing: MissingValue, counts: RecipientCounts) -> str:
+    values = {"number": formats.count(missing.count), "variable": missing.variable}
+    if counts.is_exact and 2 * missing.count > counts.number:
+        title = _("Most recipients would fail: %(number)s of %(total)s have no %(variable)s")
+        return title % {**values, "total": formats.count(counts.number)}
+    title = ngettext(
+        "%(number)s recipient has no %(variable)s",
+        "%(number)s recipients have no %(variable)s",
+        missing.count,
+    )
+    return title % values
 
 
 def _tell_loss(missing: MissingValue) -> str:

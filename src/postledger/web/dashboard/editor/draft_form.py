@@ -1,6 +1,7 @@
 """The editor's form: a draft as a person writes it, and the parts of a campaign that it means."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, override
 
@@ -14,22 +15,21 @@ from postledger.accounts import constraints, working_hours
 from postledger.accounts.working_hours import WEEKDAYS, Hours
 from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.contacts import segments
-from postledger.content import articles, previews
+from postledger.content import articles
 from postledger.content.rendering.source import Format, Source
 from postledger.lib import values
-from postledger.lib.errors import RefusedError
 from postledger.mailing.content_source import (
     ArticleSource,
-    ContentSource,
     InlineSource,
     PageSource,
     TemplateSource,
 )
 from postledger.mailing.send_times import SendTime
-from postledger.web.dashboard.editor import conditions, readings
+from postledger.web.dashboard.editor import audience_exceptions, conditions, readings
 from postledger.web.dashboard.editor.choices import Choice, Choices
 from postledger.web.dashboard.editor.conditions import Condition, IncompleteConditionError
 from postledger.web.dashboard.editor.first_values import NOT_CHOSEN, list_first_values
+from postledger.web.dashboard.editor.variables import Variable, list_stored, list_used
 from postledger.web.dashboard.forms import PageForm, WholeNumberField
 
 KINDS: Sequence[Choice] = (
@@ -69,14 +69,6 @@ _READ_WITH: Mapping[str, Sequence[str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
-    """A value of contacts that the content uses; one that may be empty fails nobody's mail."""
-
-    name: str
-    may_be_empty: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Part:
     """Fields that are saved together, or together are not."""
 
@@ -108,7 +100,10 @@ class DraftForm(PageForm):
     segment = forms.ChoiceField(
         label=gettext_lazy("Saved segment"),
         required=False,
-        help_text=gettext_lazy("Its conditions take the place of those above."),
+        help_text=gettext_lazy(
+            "“Use it” puts its conditions in the place of those above. “Leave it out” keeps those,"
+            " and leaves its people out."
+        ),
     )
     kind = forms.ChoiceField(choices=KINDS)
     subject = forms.CharField(
@@ -203,7 +198,7 @@ class DraftForm(PageForm):
             known = choices.archived_lists if name == "list_key" else ()
             included = _include(offered, str(first.get(name, "")), known)
             self.fields[name].choices = included  # type: ignore[attr-defined]  # of a ChoiceField
-        self.match_now, self.conditions, self.is_json = self._read_conditions(posted)
+        self.conditions, self.excepted, self.is_json = self._read_conditions(posted)
         self.condition_error: IncompleteConditionError | None = None  # it stands at its line
         self.variables = self._list_shown(posted)
 
@@ -213,17 +208,21 @@ class DraftForm(PageForm):
         later = [(NOT_CHOSEN, _("Choose…"))] if self.campaign.lacks_list or is_asked else []
         return [*later, *lists]
 
-    def _read_conditions(self, posted: QueryDict | None) -> tuple[str, list[Condition], bool]:
-        stored = conditions.read_filter(self.campaign.audience)
-        if posted is None:
-            return (*stored, False) if stored else ("all", [], True)
-        written = conditions.read_lines(posted)
-        return posted.get("match", "all"), written, "filter_json" in posted
+    def _read_conditions(self, posted: QueryDict | None) -> tuple[list[Condition], list[str], bool]:
+        """The lines of the builder, the exceptions as JSON, and whether JSON stands for all."""
+        if posted is not None:
+            excepted = posted.getlist("excepted")
+            return conditions.read_lines(posted), excepted, "filter_json" in posted
+        people, filters = audience_exceptions.split_filter(self.campaign.audience)
+        stored = conditions.read_filter(people)
+        if stored is None:
+            return [], [], True
+        return stored[1], [json.dumps(one, ensure_ascii=False) for one in filters], False
 
     def _list_shown(self, posted: QueryDict | None) -> list[Variable]:
         """The variables that the page has a choice for."""
         if posted is None:
-            return _list_variables(self.campaign.content)
+            return list_stored(self.campaign.content)
         optional = set(posted.getlist("may_be_empty"))
         names = filter(values.is_storable, posted.getlist("variable"))
         return [Variable(name, name in optional) for name in names]
@@ -255,17 +254,31 @@ class DraftForm(PageForm):
         return {"list_key": list_key or None, "audience": audience}
 
     def _read_people(self) -> Mapping[str, Any]:
-        if "use_segment" in self.data and self.cleaned_data["segment"]:
-            segment_id = int(self.cleaned_data["segment"])
-            segment = segments.get_segment(self.workspace_id, segment_id)
-            return dict(segment.filter)
+        excepted = [readings.parse_json(text) for text in self.excepted]
+        if "leave_out_segment" in self.data:
+            excepted += self._find_segment_filters()
+        audience = audience_exceptions.join_filter(self._read_included(), excepted)
+        stored = self.campaign.audience
+        if audience_exceptions.split_filter(audience) == audience_exceptions.split_filter(stored):
+            return stored  # written otherwise, and the same
+        return audience
+
+    def _read_included(self) -> Mapping[str, Any]:
+        taken = self._find_segment_filters() if "use_segment" in self.data else []
+        if taken:
+            return taken[0]
         if self.is_json:
             return readings.parse_json(self.cleaned_data["filter_json"])
         match = self.cleaned_data["match"] or "all"
         audience = conditions.build_filter(match, self.conditions)
-        if conditions.read_filter(self.campaign.audience) == (match, self.conditions):
-            return dict(self.campaign.audience)  # written otherwise, and the same
-        return audience
+        stored, _excepted = audience_exceptions.split_filter(self.campaign.audience)
+        is_same = conditions.read_filter(stored) == (match, self.conditions)
+        return stored if is_same else audience
+
+    def _find_segment_filters(self) -> list[Mapping[str, Any]]:
+        """That of the segment that was chosen, if one was."""
+        chosen = self.cleaned_data["segment"]
+        return [segments.get_segment(self.workspace_id, int(chosen)).filter] if chosen else []
 
     def _read_content(self) -> Mapping[str, Any]:
         given, kind = self.cleaned_data, self.cleaned_data["kind"]
@@ -295,7 +308,7 @@ class DraftForm(PageForm):
         text = given["text"].replace("\r\n", "\n")
         subject, preheader = given["subject"].strip(), given["preheader"]
         source = Source(subject, body, format_, text, locale, preheader)
-        self.variables = list(self._declare(source))
+        self.variables = list_used(self.workspace_id, source, self.variables)
         return InlineSource(
             subject,
             body,
@@ -306,20 +319,6 @@ class DraftForm(PageForm):
             tuple(one.name for one in self.variables if one.may_be_empty),
             preheader,
         )
-
-    def _declare(self, source: Source) -> Iterable[Variable]:
-        """The variables of the texts; one may be empty if the author gave it a default."""
-        try:
-            names = previews.list_variables(self.workspace_id, source)
-        except RefusedError:
-            names = None
-        if names is None:
-            return self.variables
-        shown = {one.name: one.may_be_empty for one in self.variables}
-        defaulted = readings.find_defaulted(f"{source.subject}\n{source.preheader}\n{source.body}")
-        return [
-            Variable(name, shown.get(name, False) or name in defaulted) for name in sorted(names)
-        ]
 
     def _read_times(self) -> Mapping[str, Any]:
         return {"timing": self._read_timing(), "delivery_window": self._read_window()}
@@ -382,11 +381,3 @@ def _include(
     if not value or any(value == key for key, _label in offered):
         return offered
     return [*offered, (value, dict(known).get(value, value))]
-
-
-def _list_variables(content: ContentSource) -> list[Variable]:
-    """By name, so that a tick moves no line: browsers and people look for it where it was."""
-    if not isinstance(content, InlineSource):
-        return []
-    optional = set(content.optional)
-    return [Variable(name, name in optional) for name in sorted({*content.required, *optional})]

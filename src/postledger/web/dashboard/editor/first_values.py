@@ -16,16 +16,17 @@ from postledger.mailing.content_source import (
     TemplateSource,
 )
 from postledger.web.dashboard import formats
-from postledger.web.dashboard.editor import conditions
+from postledger.web.dashboard.editor import audience_exceptions, conditions
 
 NOT_CHOSEN = "-"  # in place of the key of a list, which begins with no hyphen
 
 
 def list_first_values(campaign: CampaignFacts) -> dict[str, Any]:
+    people, _excepted = audience_exceptions.split_filter(campaign.audience)
     return {
         "name": campaign.name,
         "list_key": NOT_CHOSEN if campaign.lacks_list else campaign.list_key or "",
-        "match": (conditions.read_filter(campaign.audience) or ("all",))[0],
+        "match": (conditions.read_filter(people) or ("all",))[0],
         "filter_json": json.dumps(campaign.audience, ensure_ascii=False, indent=2),
         "sender": campaign.sender,
         **_list_content_values(campaign.content),

@@ -20,20 +20,22 @@ from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.campaigns.drafts.recipients import RecipientCounts
 from postledger.contacts import audience, lists
 from postledger.contacts.models import List
-from postledger.content import link_reports, list_headers
+from postledger.content import link_reports, list_headers, pictures
 from postledger.content.link_checks import LinkReport
-from postledger.deliveries import queries
+from postledger.deliveries import queries, sender_setup
+from postledger.deliveries.entries import Hold
 from postledger.deliveries.explanations import why
 from postledger.dispatch import heartbeat
-from postledger.mailing import send_times
+from postledger.lib import own_machine
 from postledger.pacing.outlook import Outlook
 from postledger.providers.headers import InvalidHeaderError
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components import finding_words
-from postledger.web.dashboard.editor import content_checks
+from postledger.web.dashboard.editor import content_checks, footer_checks, people, time_checks
 from postledger.web.dashboard.editor.checks import OK, PROBLEM, WARNING, Check
 from postledger.web.dashboard.editor.turns import Turns
+from postledger.web.dashboard.runs import words
 from postledger.web.dashboard.senders import dns_words
 from postledger.web.shared.sentences import translate
 
@@ -51,6 +53,7 @@ class Preflight:
     at: datetime
     dns_url: str = ""  # looks up what was not looked up yet
     links_url: str = ""  # asks the links that were not asked yet
+    hold: Hold | None = None  # of the sender: the one that ends last
 
     @property
     def problems(self) -> int:
@@ -108,6 +111,7 @@ def _check_draft(
         now=now,
     )
     sender = accounts.find_sender(workspace_id, address=campaign.sender)
+    hold = next(iter(queries.find_sender_holds([sender.pk]).get(sender.pk, ())), None)
     content = content_checks.check_content(
         workspace_id, campaign, now=now, patience=_wait_until(ends)
     )
@@ -118,15 +122,22 @@ def _check_draft(
         *_check_list(campaign),
         *_check_parts(workspace_id, campaign, now=now),
         *_check_people(counts, may_grow=_may_grow(workspace_id)),
+        *_check_consent(counts),
+        *_check_left_out(counts),
         *content.lines,
         *content_checks.describe_links(reports or (), recipient_count=counts.number),
         *content_checks.check_values(
             workspace_id, campaign, counts, now=now, patience=_wait_until(ends, searches=2)
         ),
-        *_check_footer(visitor),
-        *_check_time(campaign, now=now),
-        *_check_hold(sender),
-        *_check_hours(campaign),
+        *_check_footer(visitor, sender),
+        *footer_checks.check_language(workspace_id, campaign.content),
+        *_check_pictures(sender, has_own_pictures=content.has_own_pictures),
+        *time_checks.check_time(campaign, now=now),
+        *time_checks.check_local_time(
+            workspace_id, campaign, counts, now=now, patience=_wait_until(ends)
+        ),
+        *_check_hold(sender, hold),
+        *time_checks.check_hours(campaign),
         *_check_quota(sender, counts),
         *_check_dns(sender, now=now),
     ]
@@ -141,6 +152,7 @@ def _check_draft(
         links_url=reverse("campaign_links", args=[workspace_id, campaign.id])
         if reports is None
         else "",
+        hold=hold,
     )
 
 
@@ -184,7 +196,7 @@ def _check_parts(workspace_id: int, campaign: CampaignFacts, *, now: datetime) -
     archived = _find_archived_list(workspace_id, campaign)
     for part, refusal in drafts.list_flaws(workspace_id, campaign, now=now).items():
         if part == "list_key" and archived:
-            title = _("The list %(name)s is archived") % {"name": archived.name}
+            title = _("The list %(name)s is archived") % {"name": formats.isolate(archived.name)}
             text = _("Choose another list, or take this one into use again under Lists.")
             yield Check(PROBLEM, title, text, "#audience")
             continue
@@ -216,7 +228,29 @@ def _check_people(counts: RecipientCounts, *, may_grow: bool) -> Iterator[Check]
         yield Check(level, _("Nobody would get it"), text, "#audience")
 
 
-def _check_footer(visitor: Visitor) -> Iterator[Check]:
+def _check_consent(counts: RecipientCounts) -> Iterator[Check]:
+    if sentence := people.describe_on_no_list(counts):
+        text = _(
+            "They were imported or added without one, or never confirmed it. Choose a list to mail"
+            " only those who are on it."
+        )
+        yield Check(WARNING, sentence, text, "#audience", remark=sentence)
+
+
+def _check_left_out(counts: RecipientCounts) -> Iterator[Check]:
+    left_out = counts.total - counts.number
+    if counts.number and left_out > counts.number:
+        reason, number = max(counts.excluded.items(), key=lambda one: one[1])
+        title = _("Most of these people are left out: %(number)s of %(total)s") % {
+            "number": formats.count(left_out),
+            "total": formats.count(counts.total),
+        }
+        text = _("The most frequent reason: %(reason)s (%(number)s). See who they are above.")
+        values = {"reason": words.describe_exclusion(reason), "number": formats.count(number)}
+        yield Check(WARNING, title, text % values, "#audience")
+
+
+def _check_footer(visitor: Visitor, sender: Sender) -> Iterator[Check]:
     organisation = accounts.organisation(visitor.workspace.pk)
     lacking, url = _find_lacking(visitor, organisation)
     if lacking:
@@ -227,6 +261,9 @@ def _check_footer(visitor: Visitor) -> Iterator[Check]:
         list_headers.write_unsubscribe(organisation.unsubscribe_page)
     except InvalidHeaderError as error:
         yield Check(PROBLEM, _("One-click unsubscribe is not possible"), translate(error))
+        return
+    if own_machine.leads_home(organisation.unsubscribe_page):
+        yield _tell_unsubscribe_page(visitor, sender, organisation)
         return
     if not organisation.unsubscribe_page.startswith("https://"):
         text = _("Mail programs follow one-click links only if they begin with https://.")
@@ -239,6 +276,40 @@ def _check_footer(visitor: Visitor) -> Iterator[Check]:
     )
 
 
+def _tell_unsubscribe_page(visitor: Visitor, sender: Sender, organisation: Organisation) -> Check:
+    title, page = _("Readers cannot open the unsubscribe link"), organisation.unsubscribe_base_url
+    if not page:
+        return Check(_rate_reach(sender), title, _tell_setting("PUBLIC_URL", settings.PUBLIC_URL))
+    text = _(
+        "Its address in the settings is %(url)s, which leads readers elsewhere to their own"
+        " machine. Enter one that they can reach."
+    )
+    may_change = visitor.may(Permission.MANAGE_MEMBERS)
+    url = reverse("settings", args=[visitor.workspace.pk]) if may_change else ""
+    return Check(_rate_reach(sender), title, text % {"url": page}, url)
+
+
+def _check_pictures(sender: Sender, *, has_own_pictures: bool) -> Iterator[Check]:
+    if has_own_pictures and own_machine.leads_home(pictures.find_base_url()):
+        name = "PICTURES_URL" if settings.PICTURES_URL else "PUBLIC_URL"
+        text = _tell_setting(name, getattr(settings, name))
+        yield Check(_rate_reach(sender), _("Readers cannot see the uploaded pictures"), text)
+
+
+def _rate_reach(sender: Sender) -> str:
+    """The sandbox has no readers: it can be tried on one machine."""
+    return PROBLEM if sender_setup.reaches_people(sender) else WARNING
+
+
+def _tell_setting(name: str, url: str) -> str:
+    text = _(
+        "The setting %(name)s is %(url)s, which leads readers elsewhere to their own machine. The"
+        " operator sets it to an address that they can reach, such as https://mail.example.com, and"
+        " starts Postledger again."
+    )
+    return text % {"name": name, "url": url}
+
+
 def _find_lacking(visitor: Visitor, organisation: Organisation) -> tuple[str, str]:
     """What the footer lacks, and where the visitor changes it; empty if it lacks nothing."""
     workspace_id = visitor.workspace.pk
@@ -247,35 +318,21 @@ def _find_lacking(visitor: Visitor, organisation: Organisation) -> tuple[str, st
         return text, reverse("branding", args=[workspace_id])
     if not organisation.unsubscribe_page:
         may_change = visitor.may(Permission.MANAGE_MEMBERS)
-        text = _("Enter the address of the unsubscribe page in the settings.")
+        text = _(
+            "Enter the address of the unsubscribe page in the settings, or let the operator set"
+            " PUBLIC_URL: then it is a page of this installation."
+        )
         return text, reverse("settings", args=[workspace_id]) if may_change else ""
     return ("", "") if settings.UNSUBSCRIBE_SECRET else (str(finding_words.NO_SECRET), "")
 
 
-def _check_time(campaign: CampaignFacts, *, now: datetime) -> Iterator[Check]:
-    at = campaign.timing.at
-    if at is not None and now - send_times.MAX_DISTANCE <= at <= now:
-        text = _("Mail would go at once. Choose a later time, or Now.")
-        yield Check(PROBLEM, _("The chosen time is past"), text, "#sender")
-
-
-def _check_hold(sender: Sender) -> Iterator[Check]:
+def _check_hold(sender: Sender, hold: Hold | None) -> Iterator[Check]:
     """A hold with an end is no warning: the forecast counts with it."""
-    holds = queries.find_sender_holds([sender.pk]).get(sender.pk, ())
-    if holds and holds[0].until is None:
+    if hold is not None and hold.until is None:
         title = _("Nothing would be sent until somebody releases the sender")
-        text = translate(why.explain_hold(holds[0]).sentence)
+        text = translate(why.explain_hold(hold).sentence)
         url = reverse("sender", args=[sender.workspace_id, sender.pk])
         yield Check(WARNING, title, text, url)
-
-
-def _check_hours(campaign: CampaignFacts) -> Iterator[Check]:
-    for opens, closes in campaign.delivery_window.spans if campaign.delivery_window else ():
-        if closes <= opens:
-            title = _("The working hours are from %(opens)s until %(closes)s of the next day")
-            text = _("Change From or To if they are to end on the same day.")
-            values = {"opens": f"{opens:%H:%M}", "closes": f"{closes:%H:%M}"}
-            yield Check(WARNING, title % values, text, "#sender")
 
 
 def _check_quota(sender: Sender, counts: RecipientCounts) -> Iterator[Check]:

@@ -59,6 +59,7 @@ class WrongField:
     field_id: str
     label: str
     text: str
+    line: int | None = None  # of the conditions that have a field
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,8 @@ def _describe(error: RefusedError) -> str:
 
 def _list_problems(form: DraftForm) -> Iterator[WrongField]:
     if form.condition_error is not None:
-        yield _describe_field(form, "match", [form.condition_error])
+        wrong = _describe_field(form, "match", [form.condition_error])
+        yield replace(wrong, line=form.condition_error.number)
     for name, errors in form.errors.items():
         yield _describe_field(form, name, errors)
 

@@ -6,7 +6,7 @@ from allauth.mfa.utils import is_mfa_enabled
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from postledger.accounts import queries
+from postledger.accounts import queries, workspaces
 from postledger.accounts.models import Member, Sender, Workspace
 from postledger.accounts.people.roles import Permission, Role
 from postledger.accounts.queries import Organisation
@@ -23,6 +23,7 @@ _PAGES = {
     "senders": Permission.SET_UP,
     "imports": Permission.MANAGE_CONTACTS,
     "branding": Permission.WRITE_CONTENT,
+    "settings": Permission.MANAGE_MEMBERS,
 }
 
 
@@ -30,6 +31,7 @@ _PAGES = {
 class Facts:
     owner: str  # an address
     has_two_factor: bool  # the person who looks
+    has_own_name: bool  # the workspace, no more that of the first one
     senders: tuple[str, ...]  # whose mail reaches people
     nameless: tuple[int, str] | None  # the id and the address of a sender without a name
     has_sandbox: bool  # the sandbox takes mail meanwhile
@@ -85,6 +87,7 @@ def _read_facts(visitor: Visitor) -> Facts:
     return Facts(
         owner=_find_owner(workspace),
         has_two_factor=is_mfa_enabled(visitor.user),
+        has_own_name=workspace.name != workspaces.FIRST_NAME,
         senders=tuple(sender.address for sender in connected),
         nameless=next(
             ((own.pk, own.address) for own in connected or senders if not own.name), None
@@ -118,6 +121,7 @@ def list_items(facts: Facts, pages: dict[str, str]) -> list[Item]:
     items = [
         Item("check", _("Create the owner"), bool(facts.owner), facts.owner),
         _two_factor(facts, pages),
+        _workspace_name(facts, pages),
         _provider(facts, pages),
         _first_email(facts, pages),
         _sender_name(facts, pages),
@@ -135,6 +139,15 @@ def _two_factor(facts: Facts, pages: dict[str, str]) -> Item:
     return Item(
         "key", title, is_done=False, text=text, url=pages["security"], action=_("Set it up")
     )
+
+
+def _workspace_name(facts: Facts, pages: dict[str, str]) -> Item:
+    title = _("Give the workspace a name")
+    if facts.has_own_name:
+        return Item("pen", title, is_done=True)
+    text = _("It is called default until then, on every page and in commands.")
+    url = pages.get("settings", "")
+    return Item("pen", title, is_done=False, text=text, url=url, action=_("Name it"))
 
 
 def _provider(facts: Facts, pages: dict[str, str]) -> Item:

@@ -81,10 +81,22 @@ class OverviewFigures:
         return self.last_minute.at + _MINUTE
 
     @property
+    def is_calm(self) -> bool:
+        """Whether nothing is due that has no result, and nobody has to look at anything."""
+        is_well = self.is_balanced and not self.needs.count and self.workers.count > 0
+        waits = (group for one in self.work.kept_back for group in one.waiting)
+        is_nothing_due = self.oldest_due is None and not self.work.next_in_line
+        return is_well and is_nothing_due and all(_is_for_later(group) for group in waits)
+
+    @property
     def is_new(self) -> bool:
         """Whether nothing was ever sent, as far as today and the last week tell."""
         is_idle = not self.day.planned and not self.work.streams
         return is_idle and not any(sender.accepted for sender in self.senders)
+
+
+def _is_for_later(group: WaitingMail) -> bool:
+    return group.cause.code == Reason.SCHEDULED
 
 
 def read_figures(workspace_id: int, *, may_run: bool, now: datetime) -> OverviewFigures:

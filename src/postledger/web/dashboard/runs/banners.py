@@ -85,7 +85,8 @@ def _describe(workspace_id: int, live: LiveRun, names: Mapping[str, str], cause:
     if hold.reason is not Reason.PAUSED:
         return why.describe_cause(cause, [resume])
     return Why(
-        what=_("Paused by %(name)s until you resume it.") % {"name": names[hold.actor]},
+        what=_("Paused by %(name)s until you resume it.")
+        % {"name": formats.isolate(names[hold.actor])},
         icon="pause",
         since=hold.since,
         until=hold.until,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
@@ -40,10 +41,11 @@ _REPORTS_COME_FOR = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the provider reported of accepted mails, in one way."""
+    """What became of accepted mails, in one way."""
 
     label: str
     count: int
+    url: str = ""  # of the people behind it
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,7 @@ def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datet
             run.state,
             is_scheduled=starts_at is not None,
             is_waiting=rows.is_all_later(run, now),
+            is_sender_held=rows.is_sender_held(run),
             books=run.books,
         ),
         balance=balance.build_balance(run.books.planned, run.books.states, url=mails_url),
@@ -168,7 +171,7 @@ def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datet
         ),
         waits=banners.list_waits(live, mails_url, now=now),
         failures=[_make_failure_row(failure, live.retry) for failure in live.failures],
-        reports=_list_reports(live, is_reported=is_reported),
+        reports=_list_reports(workspace_id, live, is_reported=is_reported),
         is_reported=is_reported,
         outlook=outlook,
         chart=pace.draw_pace(live.series, now=now),
@@ -198,7 +201,9 @@ def _make_failure_row(failure: Failure, retry: RetryOutlook) -> FailureRow:
 
 
 def _advise(failure: Failure) -> Promise | str:
-    if failure.outcome is AttemptOutcome.INVALID:  # the content of a run stays as it was launched
+    is_hopeless = remedies.is_hopeless(failure.outcome, failure.code)
+    # The content of a run stays as it was launched.
+    if failure.outcome is AttemptOutcome.INVALID and not is_hopeless:
         return _(
             "Fill in what the cause names for these contacts, then retry. To change the text,"
             " duplicate the campaign and send it to these people."
@@ -226,7 +231,7 @@ def find_interval(live: LiveRun, *, now: datetime) -> float | None:
     return _RESTING
 
 
-def _list_reports(live: LiveRun, *, is_reported: bool) -> Sequence[Report]:
+def _list_reports(workspace_id: int, live: LiveRun, *, is_reported: bool) -> Sequence[Report]:
     """What is known of accepted mails: the provider's reports, and who left by our own pages."""
     counts = live.progress.feedback
     listed: Mapping[str, int] = {
@@ -242,5 +247,7 @@ def _list_reports(live: LiveRun, *, is_reported: bool) -> Sequence[Report]:
     shown = {**listed, **{label: count for label, count in watched.items() if count}}
     reports = [Report(label, number) for label, number in shown.items()] if is_reported else []
     if live.unsubscribed is not None and not live.progress.is_test:
-        reports.append(Report(pgettext("a count of people", "Unsubscribed"), live.unsubscribed))
+        url = reverse("run_leavers", args=[workspace_id, live.progress.run_id])
+        label = pgettext("a count of people", "Unsubscribed")
+        reports.append(Report(label, live.unsubscribed, url))
     return reports

@@ -31,6 +31,7 @@ class Question:
     stay: str
     code: str = ""  # of the failures, if it is about one cause
     typed: str = ""  # what has to be typed; empty: nothing
+    may_change: bool = False  # whether a copy may take the place of the run
 
 
 def make_question(  # noqa: PLR0913  each part by its name
@@ -45,23 +46,26 @@ def make_question(  # noqa: PLR0913  each part by its name
     name = drafts.name_campaign(workspace_id, run.campaign_id)
     make = {
         Step.CANCEL: _ask_to_cancel,
-        Step.SEND_REMAINING: _ask_to_send_remaining,
         Step.CLOSE: _ask_to_close,
     }
     if step is Step.RETRY:
         heading, sentences, go = _ask_to_retry(retry)
+    elif step is Step.SEND_REMAINING:
+        heading, sentences, go = _ask_to_send_remaining(run, formats.isolate(name), retry)
     else:
-        heading, sentences, go = make[step](run, name)
-    is_large = step is Step.CANCEL and run.waiting >= LARGE
+        heading, sentences, go = make[step](run, formats.isolate(name))
+    is_cancel = step is Step.CANCEL
+    is_large = is_cancel and run.waiting >= LARGE
     return Question(
         run.campaign_id,
         name,
         heading,
         sentences,
         go,
-        _name_keeping(run, now) if step is Step.CANCEL else _("Back"),
+        _name_keeping(run, now) if is_cancel else _("Back"),
         code or "",
         formats.count(run.waiting) if is_large else "",
+        is_cancel and rows.is_ahead(run, now),
     )
 
 
@@ -151,9 +155,9 @@ def describe_stopped(count: int) -> Sequence[str]:
     return [sentence % {"number": formats.count(count)}] if count else []
 
 
-def _ask_to_send_remaining(run: Progress, name: str) -> _Text:
+def _ask_to_send_remaining(run: Progress, name: str, retry: RetryOutlook) -> _Text:
     cancelled, left_out = run.books.counts[State.CANCELLED], sum(run.excluded.values())
-    most = run_steps.count_remaining(run) + run.waiting
+    most = run_steps.count_remaining(run, retry) + run.waiting
     number = {"number": formats.count(most)}
     return (
         _("Send %(name)s to the rest?") % {"name": name},
@@ -171,10 +175,21 @@ def _ask_to_send_remaining(run: Progress, name: str) -> _Text:
                 "cancelled": formats.count(cancelled + run.waiting),
                 "left_out": formats.count(left_out),
             },
+            *_describe_moved(retry.moved),
             _("Nobody who was mailed, or tried, gets it again."),
         ],
         _("Send to the rest"),
     )
+
+
+def _describe_moved(count: int) -> Sequence[str]:
+    sentence = ngettext(
+        "%(number)s more failed because its contact has another address now, and is among them.",
+        "%(number)s more failed because their contacts have other addresses now, and are among"
+        " them.",
+        count,
+    )
+    return [sentence % {"number": formats.count(count)}] if count else []
 
 
 def _ask_to_close(run: Progress, name: str) -> _Text:

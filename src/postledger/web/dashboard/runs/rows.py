@@ -12,8 +12,10 @@ from django.utils.translation import ngettext
 
 from postledger.campaigns import listing
 from postledger.campaigns.listing import CampaignGroup, LaunchRow
+from postledger.campaigns.runs import run_steps
 from postledger.campaigns.runs.progress import Progress
 from postledger.campaigns.states import RunState
+from postledger.deliveries.entries import HoldScope
 from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -66,6 +68,7 @@ def make_run_row(workspace_id: int, run: Progress | LaunchRow, *, now: datetime)
             run.state,
             is_scheduled=starts_at is not None,
             is_waiting=is_all_later(run, now),
+            is_sender_held=isinstance(run, Progress) and is_sender_held(run),
             books=run.books,
         ),
         balance=balance.build_balance(run.books.planned, run.books.states, url=mails_url),
@@ -88,6 +91,16 @@ def find_start(run: Progress | LaunchRow, now: datetime) -> datetime | None:
     return starts_at if starts_at is not None and starts_at > now else None
 
 
+def is_ahead(run: Progress, now: datetime) -> bool:
+    """Whether its first mail is due later, so that nothing of it can have gone."""
+    return run.starts_at is not None and run.starts_at > now
+
+
+def is_sender_held(run: Progress) -> bool:
+    """Whether its sender, or the account, is held and the run itself goes on."""
+    return bool(run.holds) and not run_steps.is_paused(run)
+
+
 def is_all_later(run: Progress | LaunchRow, now: datetime) -> bool:
     """Whether all its mail waits for a later time, if that is no matter of moments."""
     return run.next_due_at is not None and run.next_due_at - now > _MOMENTS
@@ -98,7 +111,7 @@ def make_campaign_row(
 ) -> CampaignRow:
     url = reverse("campaign", args=[workspace_id, campaign.id])
     if campaign.run is None:
-        made = _("Created by %(name)s") % {"name": names[campaign.created_by]}
+        made = _("Created by %(name)s") % {"name": formats.isolate(names[campaign.created_by])}
         badge = words.make_badge(words.DRAFT)
         return CampaignRow(campaign, url, badge, None, made, "", campaign.created_at)
     row = make_run_row(workspace_id, campaign.run, now=now)
@@ -127,7 +140,9 @@ def _note(campaign: listing.CampaignRow, run: Progress, names: Mapping[str, str]
         case RunState.SENT:
             return _("Every email has a result"), _("Finished"), run.ended_at
         case RunState.CLOSED:
-            by = _("Closed by %(name)s with its failures") % {"name": names[run.ended_by]}
+            by = _("Closed by %(name)s with its failures") % {
+                "name": formats.isolate(names[run.ended_by])
+            }
             return by, "", run.ended_at
         case RunState.CANCELLED:
             return _("Cancelled for good"), _("Since"), first.since if first else run.ended_at
@@ -159,9 +174,12 @@ def _note_open(run: Progress) -> str:
 
 
 def _note_wait(run: Progress, cause: Cause, names: Mapping[str, str]) -> _Note:
-    if run.hold is not None and run.hold.reason is Reason.PAUSED:
-        paused = _("Paused by %(name)s until you resume it") % {"name": names[run.hold.actor]}
-        return paused, _("Since"), run.hold.since
+    hold = run.hold
+    if hold is not None and hold.reason is Reason.PAUSED and hold.scope is HoldScope.STREAM:
+        paused = _("Paused by %(name)s until you resume it") % {
+            "name": formats.isolate(names[hold.actor])
+        }
+        return paused, _("Since"), hold.since
     if cause.until is not None:
         return translate(cause.sentence), _("Until"), cause.until
     return translate(cause.sentence), _("Since"), cause.since

@@ -1,7 +1,8 @@
 """What a visitor can do with a run: each step possible, or disabled with the reason beside it."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -13,7 +14,7 @@ from postledger.campaigns.runs.progress import Progress
 from postledger.campaigns.runs.retry_outlook import RetryOutlook
 from postledger.campaigns.runs.run_steps import Step
 from postledger.web.dashboard.access import Visitor
-from postledger.web.dashboard.runs import banners, words
+from postledger.web.dashboard.runs import banners, rows, words
 
 # These happen at once, because they can be taken back; the others ask on a page of their own.
 AT_ONCE = frozenset({Step.PAUSE, Step.RESUME})
@@ -31,10 +32,13 @@ class Button:
     shows_reason: bool
 
 
-def list_head(visitor: Visitor, live: LiveRun) -> Sequence[Button]:
+def list_head(visitor: Visitor, live: LiveRun, *, now: datetime) -> Sequence[Button]:
     """For the head of the page."""
     first = Step.RESUME if run_steps.is_paused(live.progress) else Step.PAUSE
-    return _list(visitor, live, [first, Step.CANCEL])
+    buttons = _list(visitor, live, [first, Step.CANCEL])
+    if not rows.is_ahead(live.progress, now):
+        return buttons
+    return [buttons[0], replace(buttons[1], label=words.CHANGE_OR_CANCEL)]
 
 
 def list_ends(visitor: Visitor, live: LiveRun) -> Sequence[Button]:

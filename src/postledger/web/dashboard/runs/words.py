@@ -58,6 +58,8 @@ STEPS: Mapping[Step, tuple[Word, str]] = {
     Step.SEND_REMAINING: (gettext_lazy("Send to the rest…"), "send"),
     Step.CLOSE: (gettext_lazy("Close…"), "check"),
 }
+# Of a run that is scheduled.
+CHANGE_OR_CANCEL: Word = gettext_lazy("Change or cancel…")
 # What sets the pace for the longest time.
 BINDINGS: Mapping[Binding, Word] = {
     Binding.RATE_PER_SECOND: gettext_lazy("the rate per second sets the pace"),
@@ -79,6 +81,8 @@ _EXCLUSIONS: Mapping[str, Word] = {
     "list_paused": gettext_lazy("paused the list"),
     "snoozed": gettext_lazy("taking a break"),
     "unconfirmed": gettext_lazy("not confirmed"),
+    "left_every_list": gettext_lazy("left every list they were on"),
+    "on_break": gettext_lazy("taking a break from their lists"),
     "already_mailed": gettext_lazy("mailed by a previous run"),
     "template_missing_locale": gettext_lazy("no text in their language"),
     "subject_required": gettext_lazy("no title for their places"),
@@ -100,14 +104,18 @@ def make_badge(
     *,
     is_scheduled: bool = False,
     is_waiting: bool = False,
+    is_sender_held: bool = False,
     books: Books | None = None,
 ) -> Badge:
     """Of a run, which may be scheduled and not begun, or wait with all its mail.
 
-    A run without doubts asks for nothing: it is finished, even if some of its mail failed.
+    A run without doubts asks for nothing: it is finished, even if some of its mail failed. That a
+    sender is held is said with one word everywhere: nobody has paused its run.
     """
     if is_scheduled:
         return Badge(WAITING, "clock", _("Scheduled"))
+    if state == RunState.PAUSED and is_sender_held:
+        return Badge("person", "alert", _("Held"))
     if state == RunState.SENDING and is_waiting:
         state = WAITING
     if state == RunState.OPEN and books is not None and not books.counts[State.IN_DOUBT]:
@@ -119,6 +127,12 @@ def make_badge(
 
 def describe_exclusion(reason: str) -> Word:
     return _EXCLUSIONS.get(reason) or reason.replace("_", " ")
+
+
+def describe_stop(state: State, code: str | None) -> Word:
+    """Why the gates let an email not go, in words; empty for other codes."""
+    is_stopped = state in {State.SUPPRESSED, State.SKIPPED}
+    return _EXCLUSIONS.get(code or "", "") if is_stopped else ""
 
 
 def describe_resume(run: Progress, *, is_resumed: bool) -> Word:
@@ -135,6 +149,7 @@ def describe_deed(
     action: str, name: str, data: Mapping[str, Any], *, is_scheduled: bool = False
 ) -> tuple[str, str, str]:
     """An entry of the trail: the sentence, its glyph and its tone."""
+    name = formats.isolate(name)
     if action == "campaign.launched" and is_scheduled:
         return _("%(name)s scheduled it.") % {"name": name}, "clock", "good"
     if action == "campaign.retried":

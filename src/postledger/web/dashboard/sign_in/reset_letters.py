@@ -43,7 +43,9 @@ def send_reset_letter(user: User | None, *, to: str, request_id: str, now: datet
 def _send(workspace_id: int, user: User, *, to: str, request_id: str, now: datetime) -> None:
     link = password_resets.make_reset_link(user, now=now)
     language = page_frame.choose_language(
-        user.language, accept_language=translation.get_language() or ""
+        user.language,
+        accept_language=translation.get_language() or "",
+        offered=page_frame.MEMBER_LANGUAGES,
     )
     with translation.override(language):
         own_letters.send_letter(

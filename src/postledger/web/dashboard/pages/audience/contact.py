@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from postledger.accounts.people.roles import Permission
-from postledger.contacts import queries, suppressions
+from postledger.contacts import queries, reach, suppressions
 from postledger.contacts.models import Contact, Suppression
 from postledger.contacts.states import (
     STOPS_EVERYTHING,
@@ -20,14 +20,19 @@ from postledger.contacts.states import (
 )
 from postledger.privacy import export as person_export
 from postledger.web.dashboard.access import Visitor
-from postledger.web.dashboard.audience import attribute_rows, contact_story, words
+from postledger.web.dashboard.audience import (
+    attribute_rows,
+    contact_story,
+    former_addresses,
+    words,
+)
 from postledger.web.dashboard.audience.contact_story import Part
 from postledger.web.dashboard.frame import render_page
 
 
 @require_safe
 def show(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpResponse:
-    workspace_id = visitor.workspace.pk
+    workspace_id, now = visitor.workspace.pk, datetime.now(UTC)
     contact = queries.get_contact(workspace_id, contact_id=contact_id)
     given = request.GET.get("part", "")
     part = Part(given) if given in set(Part) else None
@@ -44,8 +49,9 @@ def show(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRespons
         "older_url": story.older and _find_url(part, until=story.older.isoformat()),
         "newest_url": _find_url(part) if "until" in request.GET else "",
         "tabs": _list_tabs(part),
-        "subscriptions": _list_subscriptions(workspace_id, contact, kept),
+        "subscriptions": _list_subscriptions(workspace_id, contact, kept, now=now),
         "may_be_mailed": contact.state == ContactState.ACTIVE and _find_reason(kept) is None,
+        "reach": reach.read_reach(workspace_id, [contact_id], now=now)[contact_id],
         "is_suppressed": _find_reason(kept) in STOPS_EVERYTHING,
         "suppressions": [
             {
@@ -55,6 +61,7 @@ def show(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRespons
             }
             for one in kept
         ],
+        "former_mail": former_addresses.list_waiting(workspace_id, contact),
         "attributes": [
             (key, attribute_rows.write_value(value))
             for key, value in sorted(contact.attributes.items())
@@ -105,7 +112,7 @@ def _list_tabs(current: Part | None) -> list[Mapping[str, Any]]:
 
 
 def _list_subscriptions(
-    workspace_id: int, contact: Contact, kept: Sequence[Suppression]
+    workspace_id: int, contact: Contact, kept: Sequence[Suppression], *, now: datetime
 ) -> list[Mapping[str, Any]]:
     """The lists of a contact; an active one that a suppression stops is not shown as active, and
     since the moment of the suppression.
@@ -116,5 +123,12 @@ def _list_subscriptions(
         is_stopped = stop is not None and one.state == SubscriptionState.ACTIVE
         state = SubscriptionState.SUPPRESSED if is_stopped else one.state
         since = stop.created_at if stop and is_stopped else one.changed_at
-        shown.append({"of": one, "badge": words.make_subscription_badge(state), "since": since})
+        shown.append(
+            {
+                "of": one,
+                "badge": words.make_subscription_badge(state),
+                "since": since,
+                "is_on_break": one.snooze_until is not None and one.snooze_until > now,
+            }
+        )
     return shown

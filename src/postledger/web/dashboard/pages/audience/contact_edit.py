@@ -15,7 +15,7 @@ from postledger.contacts import queries
 from postledger.contacts.csv_columns import PARTS_OF_NAME
 from postledger.contacts.models import Contact
 from postledger.web.dashboard.access import Visitor
-from postledger.web.dashboard.audience import contact_saving
+from postledger.web.dashboard.audience import contact_saving, former_addresses
 from postledger.web.dashboard.audience.contact_form import ContactForm
 from postledger.web.dashboard.audience.contact_saving import Obstacle, ObstacleError
 from postledger.web.dashboard.editor import choices
@@ -36,6 +36,7 @@ def add(request: HttpRequest, visitor: Visitor) -> HttpResponse:
             obstacle = error.obstacle
         else:
             _tell(request, _("Added."), pending)
+            _tell_of_address(request, visitor, contact_id)
             return redirect("contact", visitor.workspace.pk, contact_id)
     return _show(request, visitor, form, obstacle=obstacle)
 
@@ -54,6 +55,7 @@ def change(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRespo
         else:
             _tell(request, _("Saved."), pending)
             _warn_of_names(request, contact, form)
+            _tell_of_address(request, visitor, contact_id, before=contact)
             return redirect("contact", visitor.workspace.pk, contact_id)
     return _show(request, visitor, form, contact, obstacle)
 
@@ -65,6 +67,18 @@ def _tell(request: HttpRequest, done: str, pending: Sequence[str]) -> None:
             "They had left before, and confirm first: %(lists)s. Or restore them, if they ask."
         )
         messages.warning(request, text % {"lists": ", ".join(pending)})
+
+
+def _tell_of_address(
+    request: HttpRequest, visitor: Visitor, contact_id: int, *, before: Contact | None = None
+) -> None:
+    """Whether email reaches a new address; another than `before` had, if the contact is known."""
+    workspace_id = visitor.workspace.pk
+    contact = queries.find_contact(workspace_id, contact_id=contact_id)
+    if contact is None or (before and contact.address.lower() == before.address.lower()):
+        return
+    for level, text in former_addresses.describe_new_address(workspace_id, contact, before=before):
+        messages.add_message(request, level, text)
 
 
 def _warn_of_names(request: HttpRequest, contact: Contact, form: ContactForm) -> None:

@@ -22,6 +22,7 @@ from postledger.contacts.states import ContactState, SuppressionReason
 from postledger.contacts.unsubscribe_links import GENERAL
 from postledger.lib.errors import RefusedError
 from postledger.privacy import erasure
+from postledger.privacy.erasure import Erasure
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import restore_form, words
@@ -156,7 +157,7 @@ def erase(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRespon
             form.add_error("typed", translate(error))
             contact = _find(visitor, contact_id)
         else:
-            messages.success(request, _describe_erasure(erased.mails))
+            messages.success(request, _describe_erasure(erased))
             return redirect("contacts", visitor.workspace.pk)
     question = Question(
         heading=_("Erase %(address)s for good?") % {"address": contact.address},
@@ -169,6 +170,11 @@ def erase(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRespon
                 "The address, and those they had before, stay suppressed as hashes, so that no"
                 " import brings them back."
             ),
+            _(
+                "An import that names them and is not started yet is cancelled, and its file"
+                " deleted: upload it again without them. One that is running does not bring them"
+                " back: it refuses their rows that are still to come."
+            ),
             _("Nobody can undo this. Export their data first if they asked for it."),
         ],
         go=_("Erase for good"),
@@ -179,13 +185,21 @@ def erase(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRespon
     return ask(request, visitor, question, form)
 
 
-def _describe_erasure(mail_count: int) -> str:
+def _describe_erasure(erased: Erasure) -> str:
     text = ngettext(
         "Erased, also from %(number)s email. The address stays suppressed.",
         "Erased, also from %(number)s emails. The address stays suppressed.",
-        mail_count,
+        erased.mails,
     )
-    return text % {"number": formats.count(mail_count)}
+    cancelled = ngettext(
+        "%(number)s import that named them was cancelled.",
+        "%(number)s imports that named them were cancelled.",
+        erased.uploads,
+    )
+    said = [text % {"number": formats.count(erased.mails)}]
+    if erased.uploads:
+        said.append(cancelled % {"number": formats.count(erased.uploads)})
+    return " ".join(said)
 
 
 def _find(visitor: Visitor, contact_id: int) -> Contact:

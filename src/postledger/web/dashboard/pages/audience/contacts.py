@@ -27,7 +27,6 @@ from postledger.lib.errors import RefusedError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import contact_search, words
 from postledger.web.dashboard.audience.contact_search import ContactSearch, WrongSearchError
-from postledger.web.dashboard.components import badges
 from postledger.web.dashboard.components.badges import Badge
 from postledger.web.dashboard.editor import choices
 from postledger.web.dashboard.editor.conditions import COMPARISONS, Condition
@@ -48,6 +47,7 @@ class Row:
     lists: str
     last_mail: LastMail | None
     last_state: Badge | None  # of a last email that was not accepted
+    former_address: str  # by which it was found, if it was
 
 
 @require_safe
@@ -71,7 +71,7 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     values = {
         "may_manage": visitor.may(Permission.MANAGE_CONTACTS),
         "title": _("Contacts"),
-        "rows": _make_rows(workspace_id, contacts),
+        "rows": _make_rows(workspace_id, contacts, search),
         "count": count,
         "trouble": trouble,
         "wrong_line": wrong_line,
@@ -118,6 +118,7 @@ def _describe_search(
         "lines": lines,
         "fields": choices.list_fields(workspace_id, search.conditions),
         "comparisons": COMPARISONS,
+        "languages": choices.list_languages(workspace_id, search.conditions),
         "offered_values": choices.list_values(workspace_id),
         "lists": _list_lists(workspace_id, search.list_key),
         "states": list(words.SEARCHED_STATES.items()),
@@ -156,14 +157,15 @@ def _list_kept(request: HttpRequest) -> list[tuple[str, str]]:
     return [(name, value) for name in names for value in request.GET.getlist(name)]
 
 
-def _make_rows(workspace_id: int, contacts: Sequence[Contact]) -> list[Row]:
+def _make_rows(workspace_id: int, contacts: Sequence[Contact], search: ContactSearch) -> list[Row]:
     ids = [contact.pk for contact in contacts]
     addresses = [contact.address for contact in contacts]
     known = standings.read_standings(workspace_id, addresses, ids)
     names = queries.list_names_of_lists(ids)
     mails = last_mails.find_last_mails(workspace_id, addresses)
     return [
-        _make_row(contact, known, names, mails.get(contact.address.lower())) for contact in contacts
+        _make_row(contact, known, names, mails.get(contact.address.lower()), search)
+        for contact in contacts
     ]
 
 
@@ -172,6 +174,7 @@ def _make_row(
     known: standings.Standings,
     names: Mapping[int, list[str]],
     mail: LastMail | None,
+    search: ContactSearch,
 ) -> Row:
     is_accepted = mail is None or mail.state is State.ACCEPTED
     return Row(
@@ -179,7 +182,8 @@ def _make_row(
         words.make_contact_badge(contact, _find_reason(known, contact)),
         ", ".join(names.get(contact.pk, ())),
         mail,
-        None if mail is None or is_accepted else badges.badge_of(mail.state),
+        None if mail is None or is_accepted else words.make_mail_badge(mail.state),
+        search.address if search.address in (contact.former_addresses or ()) else "",
     )
 
 

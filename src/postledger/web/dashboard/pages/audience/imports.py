@@ -321,6 +321,7 @@ def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
         values |= {
             "tried": import_figures.sum_preview(shown.preview),
             "changes": _list_changes(visitor, shown.preview),
+            "own_choices": _list_own_choices(visitor, shown.preview),
             "kept_back": import_figures.list_kept_back(shown.preview),
             "kept_back_count": sum(shown.preview["kept_back"].values()),
             "reads_old_states": Field.OLD_STATE in shown.mapping.values(),
@@ -329,6 +330,14 @@ def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
             "importable": sum(shown.preview[name] for name in ("created", "updated", "unchanged")),
         }
     return values
+
+
+def _list_own_choices(
+    visitor: Visitor, preview: Mapping[str, Any]
+) -> list[import_figures.OwnChoiceLine]:
+    ids = [pk for choosers in preview.get("choosers", {}).values() for pk in choosers]
+    addresses = contact_queries.find_addresses(visitor.workspace.pk, ids)
+    return import_figures.list_own_choices(preview, addresses)
 
 
 def _list_changes(visitor: Visitor, preview: Mapping[str, Any]) -> list[Mapping[str, Any]]:

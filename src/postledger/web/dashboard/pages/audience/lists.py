@@ -31,6 +31,7 @@ from postledger.contacts.models import List
 from postledger.contacts.states import ListKind, SubscriptionState
 from postledger.lib.errors import RefusedError
 from postledger.lib.keys import make_key
+from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import words
 from postledger.web.dashboard.components import charts
@@ -156,7 +157,7 @@ def archive(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
         return _leave(request, visitor, key, _("It is archived already."))
     drafts = listing.list_drafts_to_list(visitor.workspace.pk, key)
     if drafts and "sure" not in request.POST:
-        title = _("Archive %(name)s?") % {"name": shown.name}
+        title = _("Archive %(name)s?") % {"name": formats.isolate(shown.name)}
         values = {"title": title, "list": shown, "drafts": drafts}
         return render_page(request, visitor, "dashboard/audience/list_archive.html", values)
     try:
@@ -189,22 +190,24 @@ def _find(visitor: Visitor, key: str) -> List:
 
 
 def _show_all(request: HttpRequest, visitor: Visitor, form: NewListForm) -> HttpResponse:
-    own = lists.list_all(visitor.workspace.pk).filter(kind=ListKind.LIST.value)
+    own = list(lists.list_all(visitor.workspace.pk).filter(kind=ListKind.LIST.value))
     values = {
         "title": _("Lists"),
         "may_manage": visitor.may(Permission.MANAGE_CONTACTS),
         "form": form,
-        "rows": [
-            {
-                "list": counted,
-                "active": _count(visitor, counted, SubscriptionState.ACTIVE),
-                "pending": _count(visitor, counted, SubscriptionState.PENDING),
-            }
-            for counted in own
-        ],
+        "rows": [_count_states(visitor, one) for one in own if one.archived_at is None],
+        "archived": [_count_states(visitor, one) for one in own if one.archived_at is not None],
     }
     status = 422 if form.errors else 200
     return render_page(request, visitor, "dashboard/audience/lists.html", values, status=status)
+
+
+def _count_states(visitor: Visitor, counted: List) -> Mapping[str, Any]:
+    return {
+        "list": counted,
+        "active": _count(visitor, counted, SubscriptionState.ACTIVE),
+        "pending": _count(visitor, counted, SubscriptionState.PENDING),
+    }
 
 
 def _show_list(request: HttpRequest, visitor: Visitor, shown: List, form: ListForm) -> HttpResponse:

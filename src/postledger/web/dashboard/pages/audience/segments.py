@@ -22,6 +22,7 @@ from postledger.contacts.filters import parsing
 from postledger.contacts.models import Segment
 from postledger.contacts.segments import SegmentChangedError
 from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import condition_words, contact_search
 from postledger.web.dashboard.audience.questions import Question, ask
@@ -45,7 +46,7 @@ class NameForm(PageForm):
 @require_safe
 def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     ends = time.monotonic() + _PATIENCE_FOR_ALL.total_seconds()
-    labels = _name_fields(visitor)
+    labels = choices.name_fields(visitor.workspace.pk)
     rows = [
         _make_row(visitor, one, timedelta(seconds=ends - time.monotonic()), labels)
         for one in segments.list_segments(visitor.workspace.pk)
@@ -56,10 +57,6 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         "rows": rows,
     }
     return render_page(request, visitor, "dashboard/audience/segments.html", values)
-
-
-def _name_fields(visitor: Visitor) -> Mapping[str, str]:
-    return {field.key: field.label for field in choices.list_fields(visitor.workspace.pk, ())}
 
 
 def _make_row(
@@ -112,12 +109,12 @@ def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     except RefusedError as error:
         messages.error(request, translate(error))
         return redirect(f"{url}?{_write_query(request.POST, name, replaced, seen)}")
-    messages.success(request, _("Saved as the segment %(name)s.") % {"name": name})
+    messages.success(request, _("Saved as the segment %(name)s.") % {"name": formats.isolate(name)})
     return redirect("segments", visitor.workspace.pk)
 
 
 def _describe(visitor: Visitor, stored: Mapping[str, Any]) -> str:
-    return condition_words.describe_filter(stored, _name_fields(visitor))
+    return condition_words.describe_filter(stored, choices.name_fields(visitor.workspace.pk))
 
 
 def _write_query(posted: QueryDict, name: str, replaced: int | None, seen: str) -> str:
@@ -168,7 +165,7 @@ def _ask_about(
     visitor: Visitor, segment: Segment, heading: str, go: str, sentences: list[str]
 ) -> Question:
     return Question(
-        heading=heading % {"name": segment.name},
+        heading=heading % {"name": formats.isolate(segment.name)},
         sentences=sentences,
         go=go,
         stay=_("Leave it"),

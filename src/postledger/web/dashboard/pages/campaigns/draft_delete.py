@@ -14,6 +14,7 @@ from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.campaigns.launches.launching import AlreadyLaunchedError, CampaignChangedError
 from postledger.contacts import queries
 from postledger.mailing.content_source import InlineSource
+from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.editor import saving
 from postledger.web.dashboard.frame import render_page
@@ -42,7 +43,7 @@ def delete(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResp
     except AlreadyLaunchedError as error:
         messages.error(request, translate(error))
         return redirect("campaign", visitor.workspace.pk, campaign_id)
-    messages.success(request, _("%(name)s is deleted.") % {"name": campaign.name})
+    messages.success(request, _("%(name)s is deleted.") % {"name": formats.isolate(campaign.name)})
     return redirect("campaigns", visitor.workspace.pk)
 
 

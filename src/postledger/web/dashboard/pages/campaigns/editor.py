@@ -1,6 +1,6 @@
 """The editor of a campaign that was never launched: five steps on one page, saved as they go."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,9 +28,12 @@ from postledger.content.rendering.source import Format
 from postledger.lib import moments
 from postledger.mailing.content_source import InlineSource
 from postledger.web.dashboard.access import Visitor
-from postledger.web.dashboard.editor import choices, draft_form, saving
+from postledger.web.dashboard.audience import audience_words
+from postledger.web.dashboard.editor import choices, draft_form, readings, saving
+from postledger.web.dashboard.editor.choices import FieldChoice
 from postledger.web.dashboard.editor.conditions import COMPARISONS, Condition
 from postledger.web.dashboard.editor.draft_form import DraftForm
+from postledger.web.dashboard.editor.readings import WrongFieldError
 from postledger.web.dashboard.editor.saving import Saved
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_fragment, render_page
@@ -186,6 +189,8 @@ def _show_saved(
     is_checked = request.POST.get("checked") == saved.campaign.updated_at.isoformat()
     if is_post and saved.is_whole and not is_checked:
         response.headers["HX-Trigger"] = "saved"
+    elif saved.problems:
+        response.headers["HX-Trigger"] = "partly-saved"  # the preview, not the checks
     return response
 
 
@@ -206,10 +211,12 @@ def _show(
         "badge": words.make_badge(words.DRAFT),
         "lines": _list_lines(request, form),
         "fields": fields,
+        "excepted": _list_excepted(visitor, form, fields),
         "insertable": choices.list_insertable(fields),
         "most_picture_bytes": str(MOST_BYTES),
         "picture_too_large": translate(pictures.refuse_large()),
         "comparisons": COMPARISONS,
+        "languages": choices.list_languages(visitor.workspace.pk, form.conditions),
         "kinds": draft_form.KINDS,
         "kind": form["kind"].value(),
         "times": draft_form.TIMES,
@@ -221,14 +228,36 @@ def _show(
 
 def _list_lines(request: HttpRequest, form: DraftForm) -> list[Mapping[str, Any]]:
     """The lines of the builder; a new one if somebody asked for it, or if there is none."""
-    conditions = [one for one in form.conditions if one.field]
-    if "add" in request.POST or not conditions:
-        conditions.append(Condition())
-    wrong = form.condition_error.number if form.condition_error else None
+    lines = [one for one in form.conditions if one.field]
+    if "add" in request.POST or not lines:
+        lines.append(Condition())
+    wrong = form.condition_error
     return [
-        {"condition": condition, "is_wrong": number == wrong}
-        for number, condition in enumerate(conditions)
+        {"condition": condition, "error": wrong if wrong and wrong.number == number else None}
+        for number, condition in enumerate(lines)
     ]
+
+
+def _list_excepted(
+    visitor: Visitor, form: DraftForm, fields: Sequence[FieldChoice]
+) -> list[Mapping[str, str]]:
+    """Whom the draft leaves out: the conditions in words, and the segment that has them now."""
+    if not form.excepted:
+        return []
+    labels = {field.key: field.label for field in fields}
+    names = audience_words.name_segments(visitor.workspace.pk)
+    return [_describe_excepted(text, labels, names) for text in form.excepted]
+
+
+def _describe_excepted(
+    text: str, labels: Mapping[str, str], names: Mapping[str, str]
+) -> Mapping[str, str]:
+    try:
+        stored = readings.parse_json(text)
+    except WrongFieldError:  # not of our page; nothing is saved with it
+        return {"json": text, "words": text}
+    described = audience_words.describe_conditions(stored, labels, names)
+    return {"json": text, "name": described.segment, "words": described.words}
 
 
 def list_steps(campaign: CampaignFacts, *, is_ready: bool = False) -> list[Mapping[str, Any]]:

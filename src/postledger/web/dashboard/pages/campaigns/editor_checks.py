@@ -27,7 +27,7 @@ from postledger.content import link_reports
 from postledger.content.link_checks import LinkReport
 from postledger.deliveries.states import State
 from postledger.lib.errors import NotFoundError, RefusedError
-from postledger.web.dashboard import refusals
+from postledger.web.dashboard import formats, refusals
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.editor import (
@@ -91,7 +91,7 @@ def show_checks(
     campaign = checked.campaign
     is_part = "HX-Request" in request.headers
     values = {
-        "title": _("Check and launch %(name)s") % {"name": campaign.name},
+        "title": _("Check and launch %(name)s") % {"name": formats.isolate(campaign.name)},
         "campaign": campaign,
         "preflight": checked,
         "people": people.show_people(visitor.workspace.pk, campaign, checked.counts),
@@ -197,7 +197,7 @@ def show_audience(request: HttpRequest, visitor: Visitor, campaign_id: int) -> H
     """The contacts behind one number of the audience."""
     campaign = _find_draft(visitor, campaign_id)
     reason = read_text(request.GET, "reason") or people.RECIPIENTS
-    listed, trouble = [], ""
+    listed, trouble, now = [], "", datetime.now(UTC)
     try:
         listed = list(
             recipients.list_people(
@@ -206,7 +206,7 @@ def show_audience(request: HttpRequest, visitor: Visitor, campaign_id: int) -> H
                 reason=None if reason == people.RECIPIENTS else reason,
                 after=read_text(request.GET, "after"),
                 limit=_ON_A_PAGE + 1,
-                now=datetime.now(UTC),
+                now=now,
             )
         )
     except FilterTooCostlyError as error:
@@ -215,7 +215,7 @@ def show_audience(request: HttpRequest, visitor: Visitor, campaign_id: int) -> H
     values = {
         "title": _("Will get it") if is_recipients else people.describe_reason(reason),
         "campaign": campaign,
-        "listed": listed[:_ON_A_PAGE],
+        "listed": people.list_behind(visitor.workspace.pk, listed[:_ON_A_PAGE], now=now),
         "trouble": trouble,
         "next_after": listed[_ON_A_PAGE - 1].sort_key if len(listed) > _ON_A_PAGE else "",
         "reason": reason,

@@ -11,6 +11,7 @@ from postledger.campaigns.drafts import drafts, preview, recipients
 from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.campaigns.drafts.preview import ANYBODY, Preview, PreviewRecipient
 from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.editor import readings
@@ -36,7 +37,7 @@ def show(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpRespon
     campaign = drafts.find_campaign(visitor.workspace.pk, campaign_id)
     reader, shown = read_text(request.GET, "as").strip(), request.GET.get("show", "")
     values = {
-        "title": _("Preview of %(name)s") % {"name": campaign.name},
+        "title": _("Preview of %(name)s") % {"name": formats.isolate(campaign.name)},
         "campaign": campaign,
         "rendered": _render(visitor, campaign, reader),
         "reader": reader,

@@ -9,9 +9,11 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from postledger.accounts import queries as accounts
 from postledger.accounts import working_hours
 from postledger.campaigns import listing
 from postledger.campaigns.drafts import drafts, preview
@@ -23,8 +25,11 @@ from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.mailing.content_source import InlineSource, PageSource
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.components import why
 from postledger.web.dashboard.components.finding_words import describe_refusal
+from postledger.web.dashboard.components.why import Why
 from postledger.web.dashboard.editor import confirming, preflight
+from postledger.web.dashboard.editor.checks import WARNING
 from postledger.web.dashboard.editor.confirming import Answer
 from postledger.web.dashboard.editor.preflight import Preflight
 from postledger.web.dashboard.editor.turns import TurnTakenError
@@ -74,7 +79,7 @@ def _launch_checked(request: HttpRequest, visitor: Visitor, checked: Preflight) 
         raise
     except RefusedError as error:
         return _refuse(request, visitor, checked, describe_refusal(error))
-    messages.success(request, _tell_launch(visitor, run_id, checked.at))
+    messages.success(request, _tell_launch(visitor, run_id, checked))
     return redirect("run", visitor.workspace.pk, run_id)
 
 
@@ -82,8 +87,15 @@ def _was_launched(visitor: Visitor, campaign: CampaignFacts) -> bool:
     return listing.find_last_run(visitor.workspace.pk, campaign.id) is not None
 
 
-def _tell_launch(visitor: Visitor, run_id: UUID, now: datetime) -> str:
+def _tell_launch(visitor: Visitor, run_id: UUID, checked: Preflight) -> str:
+    now = checked.at
     run = progress.find_progress(visitor.workspace.pk, run_id, now=now)
+    if checked.hold is not None:
+        text = _("Launched, but its sender is held: its emails wait. What ends that stands below.")
+        later = _(
+            "Scheduled, but its sender is held: its emails wait. What ends that stands below."
+        )
+        return later if rows.is_ahead(run, now) else text
     if rows.find_start(run, now) is not None:
         return _("Scheduled. When it begins stands below; you can pause or cancel it until then.")
     return _("Launched. Its books are below, live.")
@@ -93,7 +105,7 @@ def _ask_to_repeat(request: HttpRequest, visitor: Visitor, campaign: CampaignFac
     """Another draft is being checked: nothing was launched, and the same form can be sent again."""
     given = request.POST or request.GET
     values = {
-        "title": _("%(name)s is not launched yet") % {"name": campaign.name},
+        "title": _("%(name)s is not launched yet") % {"name": formats.isolate(campaign.name)},
         "campaign": campaign,
         "fields": {name: read_text(given, name) for name in _FIELDS if name in given},
     }
@@ -128,12 +140,14 @@ def _ask(
         )
         trouble = text % {"number": formats.count(number)}
     values = {
-        "title": _("Launch %(name)s?") % {"name": campaign.name},
+        "title": _("Launch %(name)s?") % {"name": formats.isolate(campaign.name)},
         "campaign": campaign,
         "seen": read_text(request.POST or request.GET, "seen") or campaign.updated_at.isoformat(),
         "number": number,
         "is_exact": checked.counts.is_exact,
         "checks": checked.checks,
+        "warnings": [check for check in checked.checks if check.level == WARNING],
+        "hold": _describe_hold(visitor, checked),
         "asks_number": asks_number,
         "typed": answer.typed,
         "trouble": trouble,
@@ -141,6 +155,14 @@ def _ask(
     }
     status = 422 if trouble else 200
     return render_page(request, visitor, "dashboard/launch.html", values, status=status)
+
+
+def _describe_hold(visitor: Visitor, checked: Preflight) -> Why | None:
+    if checked.hold is None:
+        return None
+    workspace_id = visitor.workspace.pk
+    sender = accounts.find_sender(workspace_id, address=checked.campaign.sender)
+    return why.describe_sender_hold(checked.hold, reverse("sender", args=[workspace_id, sender.pk]))
 
 
 def _name_parts(visitor: Visitor, campaign: CampaignFacts, *, now: datetime) -> Mapping[str, Any]:
@@ -151,7 +173,7 @@ def _name_parts(visitor: Visitor, campaign: CampaignFacts, *, now: datetime) -> 
         "list_name": lists.get(campaign.list_key or "", ""),
         "has_conditions": bool(campaign.audience),
         "subject": _find_subject(workspace_id, campaign, now=now),
-        "local_time": f"{timing.local_time:%Y-%m-%d %H:%M}" if timing.local_time else "",
+        "local_time": formats.full_time(timing.local_time) if timing.local_time else "",
         "hours": hours_words.describe_hours(
             working_hours.to_json(window), zone=_("of each reader's own day")
         )

@@ -14,6 +14,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from postledger.campaigns.drafts import drafts
 from postledger.campaigns.launches import launching
 from postledger.campaigns.runs import progress, retry_outlook, run_control, run_lookup
 from postledger.campaigns.runs.run_steps import Step
@@ -23,7 +24,7 @@ from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.parameters import read_text
-from postledger.web.dashboard.runs import questions, steps, words
+from postledger.web.dashboard.runs import questions, rows, steps, words
 
 _CODE_LENGTH = 200
 
@@ -57,9 +58,44 @@ def cancel(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse
 
     typed, shown = (request.POST.get(name, "") for name in ("typed", "shown"))
     is_typed = typed_numbers.is_same(typed, shown)
-    if request.method == "POST" and is_typed:
-        return _do(request, visitor, run_id, act)
-    return _ask(request, visitor, run_id, Step.CANCEL)
+    if request.method != "POST" or not is_typed:
+        return _ask(request, visitor, run_id, Step.CANCEL)
+    if "change" in request.POST:
+        return _change_copy(request, visitor, run_id)
+    return _do(request, visitor, run_id, act)
+
+
+def _change_copy(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
+    """Cancels a scheduled run and opens a draft like it.
+
+    There is no draft if the first mail was due before the run was cancelled: it may have gone, and
+    a launch of the draft would send it again.
+    """
+    workspace_id = visitor.workspace.pk
+    try:
+        run_control.cancel_run(workspace_id, run_id, actor=visitor.actor)
+        now = datetime.now(UTC)
+        run = progress.find_progress(workspace_id, run_id, now=now)
+        if not rows.is_ahead(run, now):
+            return _say_begun(request, visitor, run_id)
+        name = drafts.name_campaign(workspace_id, run.campaign_id)
+        copied = drafts.copy_campaign(
+            workspace_id, run.campaign_id, name=name, actor=visitor.actor, now=now
+        )
+    except RefusedError as error:
+        return _refuse(request, visitor, run_id, error)
+    sentence = _("Cancelled before anything went. This is a copy: change it, and launch it again.")
+    messages.success(request, sentence)
+    return redirect("campaign_edit", workspace_id, copied)
+
+
+def _say_begun(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
+    sentence = _(
+        "Cancelled, and not copied: it had begun, and a copy could reach somebody twice. “Send to"
+        " the rest” goes to those who did not get it."
+    )
+    messages.warning(request, sentence)
+    return redirect("run", visitor.workspace.pk, run_id)
 
 
 def retry(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
@@ -138,7 +174,7 @@ def _ask(
     now = datetime.now(UTC)
     run = progress.find_progress(visitor.workspace.pk, run_id, now=now)
     retry = retry_outlook.NOTHING_FAILED
-    if step is Step.RETRY:
+    if step in {Step.RETRY, Step.SEND_REMAINING}:
         failed_run = run_lookup.find_run(visitor.workspace.pk, run_id)
         retry = retry_outlook.read_outlook(failed_run, code=code)
     reason = steps.find_reason(visitor, run, retry, step)

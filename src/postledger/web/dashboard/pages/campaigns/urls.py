@@ -72,6 +72,7 @@ PAGES = [
     page("campaigns/<number:campaign_id>/", run.show_campaign, Permission.READ, name="campaign"),
     page(f"{_RUN}/", run.show_run, Permission.READ, name="run"),
     page(f"{_RUN}/live/", run.refresh_run, Permission.READ, name="run_live"),
+    page(f"{_RUN}/unsubscribed/", run.show_leavers, Permission.READ, name="run_leavers"),
     page(f"{_RUN}/report.csv", run.download_report, Permission.MANAGE_CONTACTS, name="run_report"),
     page(f"{_RUN}/pause/", run_steps.pause, Permission.RUN_CAMPAIGNS, name="run_pause"),
     page(f"{_RUN}/resume/", run_steps.resume, Permission.RUN_CAMPAIGNS, name="run_resume"),

@@ -1,10 +1,11 @@
-"""The pages of content: templates and their versions, articles, Notion pages, branding."""
+"""The pages of content: templates, their versions, articles, Notion pages, pictures, branding."""
 
 from postledger.accounts.people.roles import Permission
 from postledger.web.dashboard.pages.content import (
     articles,
     branding,
     notion,
+    pictures,
     slices,
     templates,
     versions,
@@ -57,6 +58,7 @@ PAGES = [
     page(
         "content/notion/letter/", notion.show_letter, Permission.WRITE_CONTENT, name="notion_letter"
     ),
+    page("content/pictures/", pictures.show_list, Permission.READ, name="pictures"),
     page("content/branding/", branding.show, Permission.READ, name="branding"),
     page(
         "content/branding/save/",

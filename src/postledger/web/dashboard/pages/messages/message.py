@@ -36,6 +36,7 @@ from postledger.web.dashboard.components.why import Choice, Why, describe_cause
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.letter_frame import show_in_frame
 from postledger.web.dashboard.mails import timeline
+from postledger.web.dashboard.runs import words
 from postledger.web.shared.sentences import translate
 
 
@@ -85,6 +86,7 @@ def show(request: HttpRequest, visitor: Visitor, mail_id: UUID) -> HttpResponse:
         "title": (letter.subject if isinstance(letter, PastLetter) else "") or mail.title,
         "mail": mail,
         "badge": badges.badge_of(mail.facts.state),
+        "reason": words.describe_stop(mail.facts.state, mail.facts.code),
         "steps": timeline.tell_story(mail.facts, mail.stream, names, now=now),
         "whys": _list_whys(mail, names, now=now),
         "remedy": _find_remedy(mail),

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from postledger.accounts import integrations
 from postledger.accounts.integrations import IntegrationKind
 from postledger.content import notion_pages
-from postledger.content.notion.api import NotionUnauthorizedError
+from postledger.content.notion.api import NotionPageNotFoundError, NotionUnauthorizedError
 from postledger.lib.errors import RefusedError
 from postledger.lib.secrets import UnsealableError
 from postledger.web.dashboard.access import Visitor
@@ -42,6 +42,10 @@ _TEXTS: Mapping[IntegrationKind, Promise] = {
         "A password with which a program sends articles without an API key."
     ),
 }
+_NO_PAGES = gettext_lazy(
+    "Saved. Notion takes the token, but has no page for it yet: open each page in Notion and add"
+    " the integration to its connections. A page that was shared just now may take some minutes."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +72,10 @@ def change(request: HttpRequest, visitor: Visitor, *, kind: IntegrationKind) -> 
     row = _make_row(visitor, kind)
     stored, trouble = _read_stored(visitor, kind)
     form = FORMS[kind](stored, request.POST if request.method == "POST" else None)
-    untried = _try_token(form) if form.is_valid() else ""
+    warning = _try_notion(form, visitor) if form.is_valid() else ""
     if form.is_valid() and _store(form, visitor, kind):
-        if untried:
-            messages.warning(request, untried)
+        if warning:
+            messages.warning(request, warning)
         else:
             messages.success(request, _("Saved."))
         return redirect("integrations", visitor.workspace.pk)
@@ -88,23 +92,35 @@ def _read_stored(visitor: Visitor, kind: IntegrationKind) -> tuple[dict[str, obj
         return None, translate(refused)
 
 
-def _try_token(form: IntegrationForm) -> str:
-    """Refuses a token that Notion refuses; returns why Notion could not be asked, if so.
+def _try_notion(form: IntegrationForm, visitor: Visitor) -> str:
+    """Refuses a token that Notion refuses; returns what else keeps its pages from being mailed.
 
-    Then it is saved all the same: Notion may be away for longer than a person waits.
+    With that it is saved all the same: Notion may be away for longer than a person waits, and pages
+    may be shared later.
     """
-    token = form.cleaned_data["token"] if isinstance(form, NotionForm) else ""
-    if not token:  # nothing new to try
+    if not isinstance(form, NotionForm):
         return ""
+    token = form.cleaned_data["token"] or _read_token(visitor)
+    databases = (form.cleaned_data["mailouts"], form.cleaned_data["errors_database"])
     try:
-        notion_pages.check_token(token)
+        has_pages = notion_pages.check_notion(token, filter(None, databases))
     except NotionUnauthorizedError as refused:
         form.add_error("token", translate(refused))
+    except NotionPageNotFoundError as refused:
+        return _("Saved. %(reason)s") % {"reason": translate(refused)}
     except RefusedError as refused:
         return _("Saved. Notion could not be asked whether the token is right: %(reason)s") % {
             "reason": translate(refused)
         }
+    else:
+        return "" if has_pages else str(_NO_PAGES)
     return ""
+
+
+def _read_token(visitor: Visitor) -> str:
+    """The token that stays; without one the form would have asked for it."""
+    notion = integrations.notion(visitor.workspace.pk)
+    return notion.token if notion else ""
 
 
 def _store(form: IntegrationForm, visitor: Visitor, kind: IntegrationKind) -> bool:

@@ -27,6 +27,12 @@
     field.setAttribute("aria-invalid", below.includes(`${field.id}_error`));
   };
 
+  // Conditions without a field are not counted.
+  const findCondition = (number) => {
+    const lines = [...draft.querySelectorAll(".condition")];
+    return lines.filter((line) => line.querySelector("[name=field]").value !== "")[number];
+  };
+
   // A refusal stands at its field as well; one that was mended goes.
   const showAtFields = () => {
     for (const old of draft.querySelectorAll(".error[id^=id_]")) {
@@ -34,17 +40,24 @@
       old.remove();
       if (field) describe(field);
     }
-    for (const line of draft.querySelectorAll(".condition [aria-invalid]")) line.removeAttribute("aria-invalid");
+    for (const value of draft.querySelectorAll(".condition [aria-invalid]")) {
+      value.removeAttribute("aria-invalid");
+      value.removeAttribute("aria-describedby");
+    }
     for (const line of document.querySelectorAll("#problems li[data-field], #flaws li[data-field]")) {
       const field = document.getElementById(line.dataset.field);
-      const place = field?.closest(".field");
+      const condition = findCondition(line.dataset.line);
+      const place = condition ?? field?.closest(".field");
       if (!place) continue;
       const error = document.createElement("span");
       error.className = "error";
-      error.id = `${field.id}_error`;
+      error.id = `${line.dataset.field}_error`;
       error.textContent = line.querySelector("span").textContent;
       place.append(error);
-      describe(field);
+      if (!condition) describe(field);
+      const value = condition?.querySelector("[name=value]:enabled");
+      value?.setAttribute("aria-invalid", "true");
+      value?.setAttribute("aria-describedby", error.id);
     }
   };
 
@@ -79,9 +92,13 @@
     field.focus();
   };
 
-  // A picture that was uploaded goes where the caret was, on a line of its own.
+  // A picture that was uploaded goes where the caret was, on a line of its own; to the end of a
+  // text in which nobody has set one.
+  let isCaretSet = false;
+  draft.querySelector("[name=body]").addEventListener("focus", () => { isCaretSet = true; });
   document.body.addEventListener("picture", (event) => {
     const body = draft.querySelector("[name=body]");
+    if (!isCaretSet) body.setSelectionRange(body.value.length, body.value.length);
     const before = body.value.slice(0, body.selectionStart);
     const after = body.value.slice(body.selectionEnd);
     const above = before === "" || before.endsWith("\n\n") ? "" : before.endsWith("\n") ? "\n" : "\n\n";

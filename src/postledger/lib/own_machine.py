@@ -1,0 +1,16 @@
+"""URLs that lead to the machine on which they are opened."""
+
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+
+def leads_home(url: str) -> bool:
+    """Whether a reader elsewhere is led to their own machine, and never to this one."""
+    try:
+        host = (urlsplit(url).hostname or "").rstrip(".")
+        if host == "localhost" or host.endswith(".localhost"):
+            return True
+        address = ip_address(host)
+    except ValueError:  # a name, or no URL
+        return False
+    return address.is_loopback or address.is_unspecified

@@ -1,0 +1,164 @@
+"""A campaign to all contacts reaches whoever is on a list, or never was on one."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pytest
+
+from postledger.contacts import audience, lists, reach, standings
+from postledger.contacts.actions import contacts, subscriptions, suppression
+from postledger.contacts.details import Changes
+from postledger.contacts.filters.expressions import EVERYBODY
+from postledger.contacts.models import Subscription
+from postledger.contacts.reach import LEFT_EVERY_LIST, ON_BREAK, Reach
+from postledger.contacts.states import ListKind, SubscriptionState, SuppressionReason
+from tests.contacts import people
+from tests.contacts.people import LATER, NOW, R1
+
+SOON, NEXT_WEEK = NOW + timedelta(days=1), NOW + timedelta(days=7)
+
+
+@pytest.fixture(autouse=True)
+def some_lists(acme: int) -> None:
+    for key in ("news", "offers"):
+        people.news(acme, key)
+    lists.create_list(acme, key="prices", name="Prices", kind=ListKind.TOPIC, actor="alice")
+
+
+def join(workspace_id: int, memberships: Mapping[str, str]) -> int:
+    """A contact with subscriptions to these lists; `snoozed` ones wait until tomorrow."""
+    contact_id = people.contact(workspace_id)
+    for key, state in memberships.items():
+        people.subscribe(workspace_id, contact_id, key)
+        rows = Subscription.objects.filter(contact_id=contact_id, list__key=key)
+        if state == "snoozed":
+            rows.update(snooze_until=SOON)
+        else:
+            rows.update(state=state)
+    return contact_id
+
+
+@pytest.mark.parametrize(
+    ("memberships", "kept_back"),
+    [
+        ({}, None),
+        ({"news": "active"}, None),
+        ({"news": "pending"}, None),
+        ({"news": "unsubscribed"}, LEFT_EVERY_LIST),
+        ({"news": "suppressed"}, LEFT_EVERY_LIST),
+        ({"news": "unsubscribed", "offers": "pending"}, LEFT_EVERY_LIST),
+        ({"news": "unsubscribed", "offers": "active"}, None),
+        ({"news": "snoozed"}, ON_BREAK),
+        ({"news": "paused"}, ON_BREAK),
+        ({"news": "snoozed", "offers": "active"}, None),
+        ({"news": "snoozed", "offers": "unsubscribed"}, ON_BREAK),
+        # Notifications are no list.
+        ({"prices": "unsubscribed"}, None),
+        ({"news": "unsubscribed", "prices": "active"}, LEFT_EVERY_LIST),
+    ],
+)
+def test_memberships_say_whether_mail_to_all_contacts_goes_to_somebody(
+    memberships: Mapping[str, str], kept_back: str | None, acme: int
+) -> None:
+    contact_id = join(acme, memberships)
+    reached = audience.only_reached(EVERYBODY, at=NOW)
+
+    read = reach.read_reach(acme, [contact_id], now=NOW)[contact_id]
+
+    assert read.kept_back == kept_back
+    assert read.is_on_list == ("active" in {memberships.get("news"), memberships.get("offers")})
+    assert len(audience.sample(acme, reached)) == audience.count(acme, reached)
+    assert audience.count(acme, reached) == (kept_back is None)
+
+
+def test_a_break_ends_when_the_first_list_mails_again(acme: int) -> None:
+    contact_id = join(acme, {"news": "snoozed", "offers": "snoozed"})
+    Subscription.objects.filter(list__key="news").update(snooze_until=NEXT_WEEK)
+
+    on_break = reach.read_reach(acme, [contact_id], now=NOW)[contact_id]
+    later = reach.read_reach(acme, [contact_id], now=SOON)[contact_id]
+    Subscription.objects.update(state="paused")
+    paused = reach.read_reach(acme, [contact_id], now=NOW)[contact_id]
+
+    assert on_break == Reach(is_on_list=False, kept_back=ON_BREAK, break_ends=SOON)
+    assert later == Reach(is_on_list=True, kept_back=None, break_ends=None)
+    assert paused == Reach(is_on_list=False, kept_back=ON_BREAK, break_ends=None)
+
+
+def test_nobody_who_left_comes_back_by_a_request_or_as_a_new_contact(acme: int) -> None:
+    asking = people.member(acme)
+    people.leave(acme, key="news")
+    people.ask(acme, asking)
+    again = reach.read_reach(acme, [asking], now=LATER)[asking]
+    contacts.delete_contact(acme, contact_id=asking, actor="alice", now=LATER)
+    imported = people.contact(acme, R1.upper())
+
+    anew = reach.read_reach(acme, [imported], now=LATER)[imported]
+
+    assert again.kept_back == anew.kept_back == LEFT_EVERY_LIST
+    people.act(subscriptions.confirm, acme, join_again(acme, imported))
+    assert reach.read_reach(acme, [imported], now=LATER)[imported].is_on_list
+
+
+def test_nobody_who_left_comes_back_by_a_corrected_address(acme: int) -> None:
+    asking = people.member(acme)
+    people.leave(acme, key="news")
+    people.ask(acme, asking)
+    move(acme, asking, "new@example.com")
+    people.leave(acme, "deleted@example.com", key="news")
+    imported = people.contact(acme, "deleted@example.com")
+    for address in ("second@example.com", "third@example.com"):
+        move(acme, imported, address)
+
+    read = reach.read_reach(acme, [asking, imported], now=LATER)
+    gate = standings.read_standings(acme, [], [asking, imported], is_to_all=True)
+
+    assert {one.kept_back for one in read.values()} == {LEFT_EVERY_LIST}
+    assert gate.unreached == dict.fromkeys((asking, imported), LEFT_EVERY_LIST)
+    assert audience.count(acme, audience.only_reached(EVERYBODY, at=LATER)) == 0
+
+
+def test_a_member_at_the_address_of_somebody_who_left_the_list_is_off_it(acme: int) -> None:
+    people.leave(acme, "left@example.com", key="news")
+    contact_id = people.member(acme)
+    people.subscribe(acme, contact_id, "offers")
+    move(acme, contact_id, "left@example.com")
+
+    on_offers = reach.read_reach(acme, [contact_id], now=LATER)[contact_id]
+    people.leave(acme, "left@example.com", key="offers")
+
+    assert on_offers.is_on_list
+    assert people.subscription(contact_id) is SubscriptionState.UNSUBSCRIBED
+    event = ("unsubscribed", "news", "active", "unsubscribed")
+    assert people.read_history(acme)[-2] == event
+    assert reach.read_reach(acme, [contact_id], now=LATER)[contact_id].kept_back == LEFT_EVERY_LIST
+
+
+def move(workspace_id: int, contact_id: int, address: str) -> None:
+    changes = Changes(address=address)
+    contacts.update_contact(
+        workspace_id, contact_id=contact_id, changes=changes, actor="alice", now=LATER
+    )
+
+
+def join_again(workspace_id: int, contact_id: int) -> int:
+    people.ask(workspace_id, contact_id)
+    return contact_id
+
+
+def test_a_suppression_of_a_topic_or_of_another_workspace_leaves_nobody_out(
+    acme: int, globex: int
+) -> None:
+    people.news(globex)
+    contact_id = people.contact(acme)
+    for workspace_id, key in ((acme, "prices"), (globex, "news")):
+        suppression.suppress(
+            workspace_id,
+            address=R1,
+            reason=SuppressionReason.BY_HAND,
+            list_key=key,
+            actor="alice",
+        )
+
+    assert reach.read_reach(acme, [contact_id], now=NOW)[contact_id].kept_back is None
+    assert reach.read_reach(globex, [contact_id], now=NOW) == {}
