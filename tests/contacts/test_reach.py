@@ -4,9 +4,13 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from psycopg import sql as pg
 
-from postledger.contacts import audience, lists, reach, standings
+from postledger.accounts import hash_key
+from postledger.contacts import audience, lists, reach, sql, standings
 from postledger.contacts.actions import contacts, subscriptions, suppression
+from postledger.contacts.audience import FrozenAudience
 from postledger.contacts.details import Changes
 from postledger.contacts.filters.expressions import EVERYBODY
 from postledger.contacts.models import Subscription
@@ -132,6 +136,52 @@ def test_a_member_at_the_address_of_somebody_who_left_the_list_is_off_it(acme: i
     event = ("unsubscribed", "news", "active", "unsubscribed")
     assert people.read_history(acme)[-2] == event
     assert reach.read_reach(acme, [contact_id], now=LATER)[contact_id].kept_back == LEFT_EVERY_LIST
+
+
+def test_a_look_up_does_not_read_the_table_where_statistics_know_one_person(acme: int) -> None:
+    globex = people.workspace("globex")
+    people.news(globex)
+    keys = ("news", "offers", people.news(acme, "books"), people.news(acme, "films"))
+    contact_id = join(acme, dict.fromkeys(keys, "unsubscribed"))
+    for key in keys:
+        people.leave(acme, key=key)
+    with connection.cursor() as cursor:
+        cursor.execute(_MANY_MEMBERS, [globex])
+        cursor.execute(_MANY_LEFT, [hash_key.read(), globex])
+        # What is deleted here is as invisible to ANALYZE as what another has not committed.
+        cursor.execute("DELETE FROM contacts_subscription WHERE contact_id <> %s", [contact_id])
+        cursor.execute("DELETE FROM contacts_suppression WHERE workspace_id = %s", [globex])
+        cursor.execute("ANALYZE contacts_subscription, contacts_suppression, contacts_list")
+    frozen = FrozenAudience(EVERYBODY, None, frozen_at=LATER)
+    query = audience.compile_chunk(acme, frozen, after="", limit=1000)
+
+    plan = "\n".join(
+        line for (line,) in sql.rows(pg.SQL("EXPLAIN {}").format(query.sql), query.params)
+    )
+
+    assert "contacts_subscription_once" in plan
+    assert "contacts_suppression_once" in plan
+    assert "Seq Scan on contacts_su" not in plan
+
+
+_MANY_MEMBERS = """
+WITH member AS (
+    INSERT INTO contacts_contact (workspace_id, address)
+    SELECT %s, 'm' || n || '@example.com' FROM generate_series(1, 5000) AS n
+    RETURNING id, workspace_id
+)
+INSERT INTO contacts_subscription (contact_id, list_id, state)
+SELECT member.id, list.id, 'active'
+FROM member JOIN contacts_list AS list ON list.workspace_id = member.workspace_id
+"""
+_MANY_LEFT = """
+INSERT INTO contacts_suppression (workspace_id, address_hash, list_id, reason, has_left)
+SELECT contact.workspace_id, contacts_fingerprint(%s, contact.address), list.id, 'unsubscribed',
+       true
+FROM contacts_contact AS contact
+JOIN contacts_list AS list ON list.workspace_id = contact.workspace_id
+WHERE contact.workspace_id = %s
+"""
 
 
 def move(workspace_id: int, contact_id: int, address: str) -> None:
