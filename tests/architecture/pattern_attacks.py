@@ -247,6 +247,7 @@ ATTACKS: Mapping[str, Attack] = {
     "web.dashboard.audience.import_columns: _BETWEEN": Attack(" "),
     "web.dashboard.content.seen_from: _BETWEEN": Attack(", ;", end="a"),
     "web.dashboard.content.version_form: _BETWEEN": Attack(", ;", end="a"),
+    "web.dashboard.editor.conditions: _LINE": Attack("1", "$.all["),
     "web.dashboard.editor.conditions: _NUMBER": Attack("1"),
     "web.dashboard.editor.merge_tags: _TAG": Attack("%%a."),
     "web.dashboard.editor.snippets: _MARKUP": Attack("["),

@@ -225,6 +225,16 @@ def test_a_change_leaves_alone_what_it_does_not_name(acme: int) -> None:
     )
 
 
+def test_an_address_that_stays_is_no_change_of_address(acme: int) -> None:
+    contact_id = people.contact(acme, "Anna@example.com")
+
+    change(acme, contact_id, Changes(address="Anna@Example.com", name="Anna"))
+
+    entry = AuditEntry.objects.order_by("pk").last()
+    assert entry is not None
+    assert entry.data == {"fields": ["name"]}
+
+
 def test_the_limits_of_attributes_hold_for_those_of_earlier_changes_too(acme: int) -> None:
     contact_id = people.contact(acme, details=Details(attributes={f"a{n}": 1 for n in range(99)}))
     change(acme, contact_id, Changes(attributes={"b1": 1}))

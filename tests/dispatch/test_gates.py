@@ -6,7 +6,7 @@ import pytest
 
 from postledger.contacts.standings import Standings
 from postledger.contacts.states import ContactState, Purpose, SubscriptionState, SuppressionReason
-from postledger.deliveries.entries import AttemptOutcome, Recipient
+from postledger.deliveries.entries import RECIPIENT_NOT_FOUND, AttemptOutcome, Recipient
 from postledger.deliveries.states import State
 from postledger.mailing import gates
 
@@ -41,8 +41,8 @@ def test_a_mail_that_nothing_speaks_against_goes(who: Recipient, standings: Stan
         (recipient(), BOUNCED, AttemptOutcome.SUPPRESSED, "bounced"),
         (recipient("ALICE@example.com"), BOUNCED, AttemptOutcome.SUPPRESSED, "bounced"),
         (recipient(contact_id=7), BOUNCED, AttemptOutcome.SUPPRESSED, "bounced"),
-        (recipient(contact_id=7), NOBODY, AttemptOutcome.INVALID, gates.RECIPIENT_NOT_FOUND),
-        (recipient("a@other.example", 7), ALICE, AttemptOutcome.INVALID, gates.RECIPIENT_NOT_FOUND),
+        (recipient(contact_id=7), NOBODY, AttemptOutcome.INVALID, RECIPIENT_NOT_FOUND),
+        (recipient("a@other.example", 7), ALICE, AttemptOutcome.INVALID, RECIPIENT_NOT_FOUND),
         (recipient("not an address"), NOBODY, AttemptOutcome.INVALID, gates.INVALID_EMAIL),
         (recipient("a@b.c\r\nBcc: d@e.f"), NOBODY, AttemptOutcome.INVALID, gates.INVALID_EMAIL),
         # Of several reasons, the first in this order: address, suppression, contact.
@@ -70,7 +70,7 @@ def test_a_mail_that_one_person_needs_does_not_go_to_a_contact_who_was_erased() 
     verdict = gates.find_verdict(recipient(contact_id=7), standings)
 
     assert verdict is not None
-    assert (verdict.state, verdict.code) == (State.FAILED, gates.RECIPIENT_NOT_FOUND)
+    assert (verdict.state, verdict.code) == (State.FAILED, RECIPIENT_NOT_FOUND)
 
 
 @pytest.mark.parametrize("reason", list(SuppressionReason))

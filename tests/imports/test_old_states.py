@@ -168,6 +168,8 @@ ANSWERS = {
         ("OPTIN_TIME", {"yes", "day", "empty"}, {"no"}, [6]),
         ("Einwilligung am", {"yes", "day", "empty"}, {"no"}, [6]),
         ("Opt-in", {"yes", "day"}, {"no"}, [5, 6]),
+        # Whoever did not confirm never joined, and so did not leave.
+        ("DOUBLE_OPT-IN", {"yes", "day"}, set(), [5, 6]),
     ],
 )
 def test_an_opt_out_or_a_consent_is_known_by_its_name_which_says_how_it_is_read(

@@ -246,11 +246,11 @@ SELECT EXISTS (
 def compile_chunk(
     workspace_id: int, frozen: FrozenAudience, *, after: str, limit: int
 ) -> AudienceQuery:
-    """The next `limit` contacts after the `place` of the last one, which is empty at first.
+    """The next `limit` contacts after the `address_key` of the last one, which is empty at first.
 
-    The columns are contact_id, address, place, former_addresses, name, from_name, locale,
-    attributes, ocd_ids, is_on_list and kept_back, ordered by place. `kept_back` is the reason why a
-    contact gets no mail, or NULL.
+    The columns are contact_id, address, address_key, former_addresses, name, from_name, locale,
+    attributes, ocd_ids, is_on_list and kept_back, ordered by address_key. `kept_back` is the reason
+    why a contact gets no mail, or NULL.
     """
     audience = frozen.audience
     if frozen.list_key is not None:

@@ -1,9 +1,9 @@
 """Whether a campaign to all contacts reaches a contact, by the lists that it is or was on.
 
-It reaches whoever gets the mail of at least one list, and whoever never was on any. It leaves out
-whoever left every list they were on, and whoever takes a break from those that are left. Topics do
-not count: their subscribers agreed to notifications. Nor does a request for a list: anybody can
-make one for another's address, so it brings nobody back who left.
+A contact is reached if it gets the mail of at least one list, or was never on one. It is left out
+if it left every list that it was on, or if all lists that it has not left are paused or snoozed.
+Topics do not count: their subscribers agreed to notifications. A request for a list does not count
+either: anybody can make one for another's address, so it brings nobody back who left.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,22 +51,22 @@ CROSS JOIN LATERAL (
            min(s.snooze_until) FILTER (WHERE s.state = 'active') AS break_ends
     FROM contacts_subscription AS s
     JOIN contacts_list AS list ON list.id = s.list_id AND list.kind = 'list'
-    WHERE s.contact_id = contact.id AND {counts}
+    WHERE s.contact_id = contact.id AND {only}
 ) AS reach
 """
 _IS_AWAKE: LiteralString = "s.state = 'active' AND (s.snooze_until > {at}) IS NOT TRUE"
 _EVERY = pg.SQL("true")
 
 
-def join_reach(at: Composable, counts: Composable = _EVERY) -> Composed:
+def join_reach(at: Composable, only: Composable = _EVERY) -> Composed:
     """Joins `reach` to `contact`, as of a moment: is_on_list, kept_back and break_ends.
 
-    `kept_back` is the reason why mail to all contacts does not go to it, or NULL. `counts` leaves
-    subscriptions `s` out.
+    `kept_back` is the reason why mail to all contacts does not go to it, or NULL. `only` is a
+    condition on the subscriptions `s` that are looked at.
     """
     return pg.SQL(_REACH).format(
         is_awake=pg.SQL(_IS_AWAKE).format(at=at),
-        counts=counts,
+        only=only,
         on_break=pg.Literal(ON_BREAK),
         left_every_list=pg.Literal(LEFT_EVERY_LIST),
     )

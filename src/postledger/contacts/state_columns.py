@@ -7,17 +7,18 @@ from postledger.lib.folding import fold_words
 
 
 class StateColumn(StrEnum):
-    """What the values of a column mean: of the same yes, one is the end of mail and one is not."""
+    """What a column is about, which decides what a yes in it means."""
 
     STATE = "state"  # a word such as subscribed, or cleaned
     OPT_OUT = "opt_out"  # yes or a date: the person left
     CONSENT = "consent"  # yes or a date: the person agreed
     # When the person agreed; tools leave it empty of whom their users imported or added there.
     CONSENT_TIME = "consent_time"
+    CONFIRMATION = "confirmation"  # yes or a date: the person confirmed the address
 
 
 # Whose name says enough. Any column may be called Status; its values tell whether it is one.
-ANSWERS = frozenset({StateColumn.OPT_OUT, StateColumn.CONSENT, StateColumn.CONSENT_TIME})
+ANSWERS = frozenset(StateColumn) - {StateColumn.STATE}
 
 # In English, German, Russian, Portuguese, Polish, Spanish and French.
 _NAMES: Mapping[StateColumn, str] = {
@@ -62,10 +63,11 @@ _TIMED: Mapping[StateColumn, str] = {
     ),
     StateColumn.CONSENT: (
         "consent, consented, consent given, opt in, opted in, email opt in, email opted in,"
-        " double opt in, marketing opt in, newsletter opt in, email consent, marketing consent,"
+        " marketing opt in, newsletter opt in, email consent, marketing consent,"
         " email marketing consent, newsletter consent, gdpr consent, consent to email,"
         " consent to emails, accepts marketing, accepts email marketing"
     ),
+    StateColumn.CONFIRMATION: "double opt in, double optin, double opt in confirmed",
 }
 _DATES = ("date", "date of")
 _BEFORE = ("", "is", *_DATES)
@@ -73,6 +75,7 @@ _AFTER = ("", "date", "time", "datetime", "timestamp", "at", "on")
 _OF_MOMENTS = {
     StateColumn.OPT_OUT: StateColumn.OPT_OUT,
     StateColumn.CONSENT: StateColumn.CONSENT_TIME,
+    StateColumn.CONFIRMATION: StateColumn.CONFIRMATION,
 }
 _BY_NAME = {fold_words(name): kind for kind, names in _NAMES.items() for name in names.split(", ")}
 _BY_TIMED_NAME = {

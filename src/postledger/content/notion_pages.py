@@ -59,11 +59,11 @@ def require_notion(workspace_id: int) -> NotionSettings:
 
 
 def check_notion(token: str, databases: Iterable[str]) -> bool:
-    """Whether a page is shared with a token, and these databases certainly.
+    """Whether any page is shared with a token, which can read these databases.
 
     Raises NotionUnauthorizedError if Notion refuses the token, NotionPageNotFoundError if it does
-    not show a database, and RefusedError if it says nothing. Somebody waits for it, so each is
-    asked once.
+    not show one of the databases, and RefusedError if it says nothing. Somebody waits for
+    it, so each is asked once.
     """
     with client.connect(token, base_url=settings.NOTION_URL, patience=_PATIENCE_OF_CHECK) as reader:
         reader.check_token()

@@ -38,6 +38,8 @@ class AttemptOutcome(StrEnum):
     GIVEN_UP = "given_up"  # its sender stayed blocked
 
 
+# The code of a mail whose contact was deleted, or has another address than the mail.
+RECIPIENT_NOT_FOUND = "RECIPIENT_NOT_FOUND"
 # Outcomes that are themselves about doubt.
 DOUBTFUL = frozenset({AttemptOutcome.IN_DOUBT, AttemptOutcome.LEASE_LOST, AttemptOutcome.LOST_TIME})
 # Outcomes that the retry policy does not count as an attempt.

@@ -150,6 +150,7 @@ _MEANINGS: Mapping[StateColumn, Mapping[Answer | OldState, OldState]] = {
     },
     StateColumn.CONSENT: _CONSENT,
     StateColumn.CONSENT_TIME: {**_CONSENT, Answer.MISSING: OldState.SUBSCRIBED},
+    StateColumn.CONFIRMATION: {**_CONSENT, Answer.NO: OldState.NOT_SUBSCRIBED},
 }
 # Of what several columns say of a person, the last one here counts.
 _STRENGTH = (

@@ -260,8 +260,8 @@ def find_lost_numbers(columns: Columns) -> list[RowProblem]:
         return []
     names = {key: columns.header[index] for key, index in columns.attributes}
     problem = say(
-        "The contact has a number here, and this is none. It is kept as a text, which conditions"
-        " such as “is over” do not find."
+        "The contact has a number in this attribute, and the cell is not a number. It is stored as"
+        " a text, so conditions such as “is over” no longer find the contact."
     )
     remedy = say("Write digits alone, such as 1200 or 12.5, and import the row again.")
     return [

@@ -11,11 +11,10 @@ from postledger.contacts.states import (
     SuppressionReason,
 )
 from postledger.deliveries import entries, ledger
-from postledger.deliveries.entries import Entry, Recipient
+from postledger.deliveries.entries import RECIPIENT_NOT_FOUND, Entry, Recipient
 from postledger.providers import addresses
 
 INVALID_EMAIL = "INVALID_EMAIL"
-RECIPIENT_NOT_FOUND = "RECIPIENT_NOT_FOUND"
 # Of the list alone; the codes without `list_` are about all mail.
 LIST_UNSUBSCRIBED = "list_unsubscribed"
 LIST_SUPPRESSED = "list_suppressed"

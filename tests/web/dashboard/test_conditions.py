@@ -7,6 +7,7 @@ import pytest
 from django.http import QueryDict
 
 from postledger.contacts.filters import parsing
+from postledger.web.dashboard.audience import condition_words
 from postledger.web.dashboard.editor import audience_exceptions, conditions
 from postledger.web.dashboard.editor.conditions import (
     COMPARISONS,
@@ -52,6 +53,24 @@ def test_a_text_that_may_be_a_number_is_compared_as_both(
 
     expected: dict[str, object] = {"is": text} if readings is None else {"in": readings}
     assert part == {"field": "attributes.a", **expected}
+
+
+@pytest.mark.parametrize(
+    ("stored", "words"),
+    [
+        ({"field": "created_at", "within_days": 1}, "Added in the last 1 day"),
+        ({"field": "created_at", "within_days": 30}, "Added in the last 30 days"),
+        ({"field": "created_at", "since": "2026-11-09"}, "Added since the day 2026-11-09"),
+        (
+            {"field": "created_at", "since": "2026-11-09T13:40:42.123456+00:00"},
+            "Added since the day Monday 9 November 2026, 13:40 UTC",
+        ),
+    ],
+)
+def test_conditions_on_times_are_said_in_words(stored: dict[str, Any], words: str) -> None:
+    labels = {"created_at": "Added"}
+
+    assert condition_words.describe_filter({"all": [stored]}, labels) == words
 
 
 @pytest.mark.parametrize(("text", "number"), [("1,5", 1.5), ("1 000", 1000), ("30", 30)])
@@ -161,4 +180,5 @@ def test_exceptions_stand_beside_the_conditions_of_the_builder(people: dict[str,
 def test_one_excepted_condition_is_no_condition_of_the_builder() -> None:
     joined = audience_exceptions.join_filter({"plan": "pro"}, [PLUS])
 
-    assert joined == {"all": [{"plan": "pro"}, {"not": {"all": [PLUS]}}]}
+    written_out = {"field": "attributes.plan", "is": "pro"}
+    assert joined == {"all": [written_out, {"not": {"all": [PLUS]}}]}

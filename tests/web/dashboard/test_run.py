@@ -20,10 +20,11 @@ from postledger.campaigns.runs import retry_outlook, run_control
 from postledger.contacts import segments
 from postledger.contacts.actions import subscriptions
 from postledger.contacts.consent import Origin
+from postledger.contacts.models import Contact
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.entries import Entry
 from postledger.deliveries.figures import pace
-from postledger.deliveries.models import StreamPace
+from postledger.deliveries.models import Delivery, StreamPace
 from postledger.deliveries.reasons import Reason
 from postledger.web.dashboard.runs import questions
 from postledger.web.dashboard.runs.pace import draw_pace
@@ -757,28 +758,33 @@ def test_causes_of_failures_are_said_in_words_before_their_codes(
     def has_moved(position: int) -> Entry:
         return entries.invalid(position, code="RECIPIENT_NOT_FOUND", detail="Another address.")
 
-    run_id = make_run(alice, 7)
+    run_id = make_run(alice, 8)
     stream_id = newsroom.stream_of(run_id)
     newsroom.book(run_id, newsroom.refused, size=3)
     cast.judge(stream_id, lacks_a_value, size=2)
     newsroom.book(run_id, unavailable, size=1)
-    cast.judge(stream_id, has_moved, size=1)
+    cast.judge(stream_id, has_moved, size=2)
+    corrected, deleted = Delivery.objects.filter(stream_id=stream_id, position__gte=6)
+    people_of_run = Contact.objects.filter(workspace_id=alice.workspace_id)
+    people_of_run.filter(address=corrected.address).update(address="corrected@example.com")
+    people_of_run.filter(address=deleted.address).update(deleted_at=datetime.now(UTC))
 
     text = anna.read(page(run_id))
 
     told = re.findall(r'class="wide">([^<]*)<span class="sub"><code>([^<]*)</code>', text)
     assert told == [
         ("The mailbox does not exist", "550 5.1.1"),
+        ("The contact was deleted, or has another address now", "RECIPIENT_NOT_FOUND"),
         ("No mail could be made of it: a value is missing", "template_missing_variable"),
         ("The provider refused it for good", "554 5.7.1"),
-        ("The contact was deleted, or has another address now", "RECIPIENT_NOT_FOUND"),
     ]
     assert "“Send to the rest” of a campaign reaches the new address" in text
     assert "code=RECIPIENT_NOT_FOUND" not in text, "another try would fail again"
     assert "“The variable city has no value." in text
     assert "Fill in what the cause names for these contacts, then retry." in text
     asked = anna.read(f"{page(run_id)}remaining/")
-    assert "1 more failed because its contact has another address now, and is among them." in asked
+    assert "1 email failed because its contact has another address now; the new run sends" in asked
+    assert "At most 1: " in asked, "nobody sends to a contact that was deleted"
     assert "1 was left out" not in text
     Run.objects.filter(pk=run_id).update(excluded={"bounced": 1})
     assert "1 was left out when it was planned: 1 bounced before." in anna.read(page(run_id))

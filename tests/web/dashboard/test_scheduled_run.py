@@ -8,6 +8,7 @@ from django.conf import LazySettings
 
 from postledger.campaigns import listing
 from postledger.campaigns.drafts import drafts
+from postledger.campaigns.launches import launching
 from postledger.campaigns.listing import CampaignGroup
 from postledger.campaigns.models import Run
 from postledger.campaigns.planning import planning
@@ -177,6 +178,46 @@ def test_no_copy_is_made_of_a_run_that_has_begun(alice: Caller, anna: Person) ->
     page = anna.client.get(answered.headers["Location"]).content.decode()
     assert "Cancelled, and not copied: it had begun" in page
     assert len(read_campaigns(anna)) == 1
+
+
+def test_no_copy_is_made_of_a_run_to_the_rest_whose_campaign_others_have_got(
+    alice: Caller, anna: Person
+) -> None:
+    first = launch(alice)
+    planning.plan_run(first.pk)
+    run_control.cancel_run(anna.workspace_id, first.pk, actor="alice")
+    rest = launching.launch_remaining(
+        anna.workspace_id, first.pk, actor="alice", now=datetime.now(UTC)
+    )
+    planning.plan_run(rest)
+    Run.objects.filter(pk=rest).update(waves=[{"due_at": f"{BEGINS:%Y-%m-%dT%H:%M:%SZ}"}])
+    page = anna.read(f"campaigns/runs/{rest}/")
+    url = f"campaigns/runs/{rest}/cancel/"
+
+    asked = anna.read(url)
+    anna.post(url, change="1")
+
+    assert "</svg>Scheduled</span>" in page
+    assert "Change or cancel…" not in page
+    assert "change a copy" not in asked
+    assert len(read_campaigns(anna)) == 1
+
+
+def test_a_second_click_makes_no_second_copy_and_the_enter_key_makes_none(
+    alice: Caller, anna: Person
+) -> None:
+    run = launch(alice)
+    planning.plan_run(run.pk)
+    url = f"campaigns/runs/{run.pk}/cancel/"
+    asked = anna.read(url)
+
+    first, second = anna.post(url, change="1"), anna.post(url, change="1")
+
+    assert asked.index('class="btn btn-primary" type="submit"') < asked.index('name="change"')
+    assert "/edit/" in first.headers["Location"]
+    page = anna.client.get(second.headers["Location"]).content.decode()
+    assert "It was cancelled already, so no copy was made now." in page
+    assert len(read_campaigns(anna)) == 2
 
 
 def read_campaigns(anna: Person) -> Sequence[listing.CampaignRow]:

@@ -93,6 +93,7 @@ class Progress:
     launch_id: UUID
     state: RunState
     is_test: bool
+    is_remaining: bool  # it goes to those whom previous runs did not mail
     actor: str
     launched_at: datetime
     starts_at: datetime | None  # of its first mail, as it was scheduled; None: at once
@@ -234,6 +235,7 @@ def _read_run(run: Run, figures: _Figures, now: datetime) -> ReadRun:
         launch_id=run.launch_id,
         state=state,
         is_test=run.is_test,
+        is_remaining=run.root_id is not None,
         actor=run.actor,
         launched_at=run.launched_at,
         starts_at=find_start(run),

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from postledger.campaigns.models import Run
-from postledger.contacts import standings
+from postledger.contacts import queries, standings
 from postledger.contacts.standings import Standings
 from postledger.deliveries import undecided
-from postledger.deliveries.entries import Recipient
+from postledger.deliveries.entries import RECIPIENT_NOT_FOUND, Recipient
 from postledger.deliveries.states import State
 from postledger.deliveries.undecided import UndecidedDelivery
 from postledger.mailing import gates
@@ -25,12 +25,7 @@ class RetryOutlook:
     tried: Mapping[str, int]  # a retry tries them
     stopped: Mapping[str, int]  # a retry leaves them: their recipient gets no mail now
     rest: int | None  # failures behind the first ones; None: there are some, and nobody counted
-
-    @property
-    def moved(self) -> int:
-        """Whose contact has another address by now: a retry fails, a run to the rest may not."""
-        codes = self.tried, self.stopped
-        return sum(counts.get(gates.RECIPIENT_NOT_FOUND, 0) for counts in codes)
+    moved: int = 0  # whose contact has another address now: a run to the rest sends to that one
 
     @property
     def is_hopeless(self) -> bool:
@@ -52,6 +47,11 @@ def read_outlook(run: Run, *, code: str | None = None) -> RetryOutlook:
         after = failed[-1].position
         rest = undecided.count_undecided(run.stream_id, State.FAILED, after=after, code=code)
     return _judge(run, failed, rest)
+
+
+def read_unreached(run: Run) -> RetryOutlook:
+    """Of the failures whose contact was deleted, or has another address now."""
+    return read_outlook(run, code=RECIPIENT_NOT_FOUND)
 
 
 def glance(run: Run) -> RetryOutlook:
@@ -76,7 +76,17 @@ def _judge(run: Run, failed: Sequence[UndecidedDelivery], rest: int | None) -> R
     for mail in failed:
         counter = stopped if mail.position in positions else tried
         counter[mail.code or ""] += 1
-    return RetryOutlook(tried, stopped, rest)
+    return RetryOutlook(tried, stopped, rest, _count_moved(run, failed))
+
+
+def _count_moved(run: Run, failed: Sequence[UndecidedDelivery]) -> int:
+    unreached = {
+        mail.contact_id: mail.address.lower()
+        for mail in failed
+        if mail.code == RECIPIENT_NOT_FOUND and mail.contact_id is not None
+    }
+    now = queries.find_addresses(run.workspace_id, list(unreached)) if unreached else {}
+    return sum(address.lower() != unreached[contact_id] for contact_id, address in now.items())
 
 
 def find_stopped(run: Run, failed: Sequence[UndecidedDelivery]) -> set[int]:

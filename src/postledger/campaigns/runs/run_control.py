@@ -66,17 +66,19 @@ def resume_run(workspace_id: int, run_id: UUID, *, actor: str) -> bool:
     return is_released
 
 
-def cancel_run(workspace_id: int, run_id: UUID, *, actor: str) -> None:
+def cancel_run(workspace_id: int, run_id: UUID, *, actor: str) -> bool:
     """For good: nothing more is handed over, and waiting mail is booked as cancelled or, if the
-    provider refuses the sender now, as failed.
+    provider refuses the sender now, as failed. False if it was cancelled already.
     """
     run = find_run(workspace_id, run_id)
     if _is_cancelled(run):
-        return
+        return False
     _check_live(run)
     with transaction.atomic():
-        if ledger.cancel(run.stream_id, actor=actor):
+        is_cancelled = ledger.cancel(run.stream_id, actor=actor)
+        if is_cancelled:
             _log(run, "campaign.cancelled", actor)
+    return is_cancelled
 
 
 @dataclass(frozen=True, slots=True)

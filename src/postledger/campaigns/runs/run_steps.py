@@ -57,9 +57,10 @@ def count_remaining(run: Progress, retry: RetryOutlook) -> int:
     """At most so many people would get the mail if it was sent to the rest.
 
     Whose mail was cancelled, who was left out when the run was planned, and who has another address
-    than a mail that failed for it: these are looked at again then.
+    than a mail that failed for it: these are looked at again then. `retry` is of those failures.
     """
-    return run.books.counts[State.CANCELLED] + sum(run.excluded.values()) + retry.moved
+    moved = retry.moved + (retry.rest or 0)
+    return run.books.counts[State.CANCELLED] + sum(run.excluded.values()) + moved
 
 
 def find_obstacle(step: Step, run: Progress, retry: RetryOutlook) -> Obstacle | None:
@@ -108,5 +109,7 @@ def _before_remaining(run: Progress, retry: RetryOutlook) -> Obstacle | None:
         return Obstacle.IS_TEST
     if _has_work(run) and not is_over(run):
         return Obstacle.MAIL_WAITS
-    # A cancelled run books its waiting mail as cancelled in a moment.
-    return None if count_remaining(run, retry) or run.waiting else Obstacle.NOBODY_LEFT
+    # A cancelled run books its waiting mail as cancelled in a moment. Failures that were not looked
+    # at may be of contacts with another address.
+    is_possible = count_remaining(run, retry) or run.waiting or retry.rest is None
+    return None if is_possible else Obstacle.NOBODY_LEFT

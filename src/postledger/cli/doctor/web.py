@@ -6,7 +6,7 @@ import httpx
 from django.conf import settings
 
 from postledger.accounts.models import Sender
-from postledger.lib import own_machine
+from postledger.lib import loopback
 from postledger.lib.check_results import CheckResult, ok, warning
 from postledger.providers import registry
 
@@ -15,7 +15,7 @@ _TIMEOUT = 5.0  # seconds
 
 def check_public_url() -> Iterator[CheckResult]:
     """An address of this machine is enough for the sandbox alone."""
-    if not own_machine.leads_home(settings.PUBLIC_URL):
+    if not loopback.is_loopback(settings.PUBLIC_URL):
         url = settings.PUBLIC_URL or "not set"
         yield ok("public_url", f"PUBLIC_URL is {url}.")
         return

@@ -88,7 +88,9 @@ def update_contact(
             check_attributes(contacts.values_list("attributes", flat=True).get())
         if before is not None:
             _follow_address(before, str(columns["address"]), actor=actor, now=now)
-        _note(workspace_id, "contact.changed", contact_id, actor=actor, fields=[*columns])
+        same = before is not None and before.address == columns["address"]
+        fields = [name for name in columns if name != "address" or not same]
+        _note(workspace_id, "contact.changed", contact_id, actor=actor, fields=fields)
 
 
 def lock_contact(workspace_id: int, *, contact_id: int, ends_consent: bool) -> Contact:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from postledger.deliveries.entries import AttemptOutcome
+from postledger.deliveries.entries import RECIPIENT_NOT_FOUND, AttemptOutcome
 
 DOUBTS: Mapping[AttemptOutcome, Promise | str] = {
     AttemptOutcome.IN_DOUBT: _(
@@ -53,7 +53,6 @@ NOT_HANDED_OVER = frozenset({"utf8_unsupported", "8bit_unsupported", "too_big"})
 
 _NO_MAILBOX = "5.1.1"  # of RFC 3463
 _NO_VALUE = "template_missing_variable"
-_NO_RECIPIENT = "RECIPIENT_NOT_FOUND"
 
 
 def describe_failure(outcome: AttemptOutcome, code: str) -> str:
@@ -64,13 +63,13 @@ def describe_failure(outcome: AttemptOutcome, code: str) -> str:
         return str(_("The mailbox does not exist"))
     if outcome is AttemptOutcome.INVALID and code == _NO_VALUE:
         return str(_("No mail could be made of it: a value is missing"))
-    if code == _NO_RECIPIENT:
+    if code == RECIPIENT_NOT_FOUND:
         return str(_("The contact was deleted, or has another address now"))
     return str(FAILURES.get(outcome) or _("A person counted it as not sent"))
 
 
 def advise(outcome: AttemptOutcome, code: str) -> str:
-    if code == _NO_RECIPIENT:
+    if code == RECIPIENT_NOT_FOUND:
         return str(
             _(
                 "Discard it: a mail keeps its address. A run to the remaining recipients reaches"

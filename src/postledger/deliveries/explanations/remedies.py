@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from postledger.deliveries.entries import AttemptOutcome
+from postledger.deliveries.entries import RECIPIENT_NOT_FOUND, AttemptOutcome
 from postledger.deliveries.queries import AttemptFacts, DeliveryFacts, EventFacts
 from postledger.deliveries.states import State
 
@@ -19,8 +19,6 @@ _UNSPEAKABLE_ADDRESS = _(
     "Correct the address of the contact: this provider takes none with such letters. This email"
     " keeps the address that it has, so another try would fail again."
 )
-# As a gate calls it whose contact is gone, or has another address than the mail.
-_NO_RECIPIENT = "RECIPIENT_NOT_FOUND"
 _MOVED = _(
     "The contact was deleted, or has another address now. This email keeps the address that it"
     " has, so another try would fail again. “Send to the rest” of a campaign reaches the new"
@@ -47,13 +45,13 @@ def find_failure(facts: DeliveryFacts) -> AttemptFacts | None:
 
 def is_hopeless(outcome: AttemptOutcome, code: str) -> bool:
     """Whether the address itself is the cause: a mail keeps its address, so no retry can help."""
-    if code == _NO_RECIPIENT:
+    if code == RECIPIENT_NOT_FOUND:
         return True
     return outcome is AttemptOutcome.REFUSED and (_BAD_ADDRESS in code or code == _NO_UTF8)
 
 
 def advise(outcome: AttemptOutcome, code: str) -> Promise | str:
-    if code == _NO_RECIPIENT:
+    if code == RECIPIENT_NOT_FOUND:
         return _MOVED
     if is_hopeless(outcome, code):
         return _UNSPEAKABLE_ADDRESS if code == _NO_UTF8 else _UNKNOWN_ADDRESS

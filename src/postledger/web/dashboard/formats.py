@@ -59,15 +59,15 @@ def end_of(cause: Cause) -> str:
 @register.filter
 def bdi(name: str) -> SafeString:
     """A name in the middle of a sentence: in Arabic or Hebrew, it moves no word beside it."""
-    return format_html("<bdi>{}</bdi>" if _is_turned(name) else "{}", name)
+    return format_html("<bdi>{}</bdi>" if _has_right_to_left(name) else "{}", name)
 
 
 def isolate(name: str) -> str:
     """The same for a sentence without markup, as a title."""
-    return f"\u2068{name}\u2069" if _is_turned(name) else name
+    return f"\u2068{name}\u2069" if _has_right_to_left(name) else name
 
 
-def _is_turned(name: str) -> bool:
+def _has_right_to_left(name: str) -> bool:
     """Whether some of it is written from right to left."""
     return any(unicodedata.bidirectional(character) in {"R", "AL"} for character in name)
 
@@ -128,8 +128,15 @@ def moment(value: datetime | None) -> SafeString:
 def full_moment(value: datetime) -> SafeString:
     """With its day in full, also today: `Tuesday 17 November 2026, 15:02 CET`."""
     local = timezone.localtime(value)
-    text = f"{full_time(local)} {zone_name(local)}"
-    return format_html('<time datetime="{}">{}</time>', local.isoformat(timespec="seconds"), text)
+    return format_html(
+        '<time datetime="{}">{}</time>', local.isoformat(timespec="seconds"), spell_moment(value)
+    )
+
+
+def spell_moment(value: datetime) -> str:
+    """The same for the middle of a sentence, without markup."""
+    local = timezone.localtime(value)
+    return f"{full_time(local)} {zone_name(local)}"
 
 
 def full_time(local: datetime) -> str:

@@ -64,7 +64,7 @@ def test_a_language_is_chosen_and_said_by_its_name(anna: Person, draft: int) -> 
     chosen = '<option value="de-AT" selected>German (Austria)</option>'
     assert f'<optgroup label="Languages of your contacts">{chosen}</optgroup>' in page
     assert 'value="Portuguese (Brazil), German"' in page
-    assert "This is not known as a language." in read_text(unknown)
+    assert "is not the code of a language: write one like en" in read_text(unknown)
 
 
 def test_a_wrong_condition_is_told_at_its_own_line(anna: Person, draft: int) -> None:
@@ -84,6 +84,43 @@ def test_a_wrong_condition_is_told_at_its_own_line(anna: Person, draft: int) -> 
     assert '<li data-field="id_match" data-line="1"><b>Conditions:</b>' in part
 
 
+def test_what_the_service_refuses_of_a_condition_is_told_at_its_line_beside_exceptions(
+    anna: Person, draft: int
+) -> None:
+    lines = {
+        "match": "any",
+        "field": ["attributes.plan", "", "domain"],
+        "op": ["is", "is", "is"],
+        "value": ["pro", "", "no domain"],
+    }
+
+    alone = read_text(autosave(anna, draft, **lines))
+    beside = read_text(autosave(anna, draft, **lines, excepted=['{"all": [{"list": "news"}]}']))
+    right = {**lines, "value": ["pro", "", "a.example"]}
+    elsewhere = read_text(autosave(anna, draft, **right, excepted=['{"x y": 1}']))
+
+    assert '<li data-field="id_match" data-line="1"><b>Conditions:</b>' in alone
+    assert '<li data-field="id_match" data-line="1"><b>Conditions:</b>' in beside
+    assert "data-line" not in elsewhere
+
+
+def test_a_short_filter_stays_in_the_builder_when_a_segment_is_left_out(
+    alice: Caller, anna: Person
+) -> None:
+    draft = newsroom.make_campaign(alice, audience_filter={"state": "OH"})
+    segment_id = segments.create_segment(
+        anna.workspace_id, name="Pro", stored={"plan": "pro"}, actor="a", now=datetime.now(UTC)
+    )
+    line = {"field": ["attributes.state"], "op": ["is"], "value": ["OH"]}
+
+    save(anna, draft, **line, segment=str(segment_id), leave_out_segment="1")
+
+    page = anna.read(f"campaigns/{draft}/edit/")
+    assert 'name="filter_json"' not in page
+    assert 'value="OH"' in page
+    assert 'name="excepted"' in page
+
+
 def test_a_filter_that_the_builder_cannot_show_is_edited_as_json(
     alice: Caller, anna: Person
 ) -> None:
@@ -93,12 +130,19 @@ def test_a_filter_that_the_builder_cannot_show_is_edited_as_json(
 
     wrong = save(anna, draft, filter_json='{"field": "state", "is": "OH"}')
     broken = save(anna, draft, filter_json="{plan: pro}")
+    wild = [
+        save(anna, draft, filter_json=text, subject="Kept all the same")
+        for text in ('{"all": null}', '{"all": 5}', '{"all": [1]}', '{"all": ["not x"]}')
+    ]
     right = save(anna, draft, filter_json='{"plan": "pro"}')
 
     assert '"any": [' in page
     assert "No contact has this state." in read_text(wrong)
     assert "This is not JSON." in read_text(broken)
     assert "{plan: pro}" in read_text(broken)
+    assert [one.status_code for one in wild] == [422] * 4
+    assert all('class="error" id="id_filter_json_error"' in read_text(one) for one in wild)
+    assert Campaign.objects.get(pk=draft).content["subject"] == "Kept all the same"
     assert right.status_code == 302
     assert Campaign.objects.get(pk=draft).audience == {"plan": "pro"}
 

@@ -150,4 +150,4 @@ def test_the_language_of_a_text_is_read_by_its_code_or_name(
     assert saved.status_code == 302
     assert Campaign.objects.get(pk=draft).content["locale"] == locale
     assert unknown.status_code == 422
-    assert "This is not known as a language. Write its code, such as de" in read_text(unknown)
+    assert "is not the code of a language: write one like en" in read_text(unknown)

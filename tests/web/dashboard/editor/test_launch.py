@@ -18,7 +18,9 @@ from postledger.content import templates
 from postledger.content.rendering.source import Format, Source
 from postledger.content.versions import Version
 from postledger.deliveries import ledger, queries
+from postledger.deliveries.entries import Block
 from postledger.deliveries.reasons import Reason
+from postledger.providers.base import Category
 from postledger.web.dashboard.editor import confirming, preflight
 from tests.campaigns import press
 from tests.web import newsroom
@@ -151,6 +153,24 @@ def test_a_held_sender_is_said_before_the_launch_and_after_it(anna: Person, draf
         assert why in page
 
 
+def test_the_hold_of_a_blocked_sender_does_not_promise_that_its_mail_waits_for_ever(
+    anna: Person, draft: int
+) -> None:
+    press.people(anna.workspace_id, 2)
+    ledger.hold_sender(
+        Campaign.objects.get(pk=draft).sender_id,
+        reason=Reason.SENDER_BLOCKED,
+        actor="postledger",
+        block=Block("535", Category.CONFIGURATION),
+    )
+
+    asked = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
+
+    [moment] = re.findall(r"its emails wait; those that still wait at ([^<]*) fail\.", asked)
+    assert f"{datetime.now(UTC) + timedelta(hours=72):%Y}" in moment
+    assert "none is lost" not in asked
+
+
 def test_a_problem_of_everybody_refuses_the_launch_and_one_of_some_does_not(
     alice: Caller, anna: Person, draft: int
 ) -> None:
@@ -264,6 +284,7 @@ def test_the_question_repeats_the_warnings_and_says_whom_most_mail_would_not_rea
     assert "Most recipients would fail: 3 of 4 have no city" in warnings
     assert "Most of these people are left out: 5 of 9" in warnings
     assert "The most frequent reason: unsubscribed (5)." in asked
+    assert 'id="check-' not in asked, "the checks of the draft have these"
     assert f'href="{anna.url(f"campaigns/{draft}/edit/")}#audience">Go there' in asked
 
 

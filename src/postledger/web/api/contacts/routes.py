@@ -95,7 +95,11 @@ def get_contact(call: Call, contact_id: ContactId) -> dict[str, object]:
 def change_contact(
     call: Call, contact_id: ContactId, payload: ContactChangeIn
 ) -> dict[str, object]:
-    """Changes the fields that are sent. Suppressions follow to a new address."""
+    """Changes the fields that are sent.
+
+    After a change of address an unsubscribe or a complaint still counts; a bounce of the old
+    address does not.
+    """
     contacts.update_contact(
         call.workspace_id,
         contact_id=contact_id,

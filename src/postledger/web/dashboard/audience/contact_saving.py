@@ -172,8 +172,7 @@ def _check_address(visitor: Visitor, form: ContactForm, contact: Contact | None)
         )
     stop = find_stop(visitor.workspace.pk, address)
     if stop is not None:
-        text = _("This address is suppressed, and gets no campaign: %(reason)s.")
-        doubts.append(text % {"reason": words.name_reason(stop)})
+        doubts.append(describe_stop(stop))
         url, action = _find_suppressions(visitor, form), _("See the suppression")
     if doubts:
         raise ObstacleError(Obstacle(" ".join(doubts), url, action, can_be_accepted=True))
@@ -183,6 +182,11 @@ def find_stop(workspace_id: int, address: str) -> Suppression | None:
     """What keeps all email from an address, if anything."""
     kept = suppressions.list_of_address(workspace_id, address=address)
     return next((suppression for suppression in kept if suppression.list is None), None)
+
+
+def describe_stop(stop: Suppression) -> str:
+    text = _("This address is suppressed, and gets no campaign: %(reason)s.")
+    return text % {"reason": words.name_reason(stop)}
 
 
 def _describe_existing(visitor: Visitor, form: ContactForm) -> Obstacle:

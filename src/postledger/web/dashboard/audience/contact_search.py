@@ -138,11 +138,11 @@ def _parse(search: ContactSearch, now: datetime) -> Filter:
     except InvalidFilterError as error:
         if search.filter_json is not None:
             raise
-        number = error.path.partition("[")[2].partition("]")[0]
+        number = conditions.find_line(error.path)
         text = translate(error.detail)
-        if not number:
+        if number is None:
             raise WrongSearchError(text) from error
-        raise _refuse_condition(int(number), text) from error
+        raise _refuse_condition(number, text) from error
 
 
 def _refuse_condition(number: int, text: str) -> WrongSearchError:

@@ -18,13 +18,13 @@ from postledger.deliveries.figures import messages
 from postledger.deliveries.figures.message_sources import Message, MessageFilters
 from postledger.deliveries.states import State
 from postledger.web.dashboard import formats
-from postledger.web.dashboard.audience import contact_saving, words
+from postledger.web.dashboard.audience import contact_saving
 
 _MOST_WAITING = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingMail:
+class FormerMailNotice:
     """What becomes of the mail that waits for a former address."""
 
     text: str
@@ -52,7 +52,7 @@ def list_mail(
     ]
 
 
-def list_waiting(workspace_id: int, contact: Contact) -> list[WaitingMail]:
+def list_waiting(workspace_id: int, contact: Contact) -> list[FormerMailNotice]:
     """By the address and by what becomes of it; notifications follow their contact."""
     wanted = MessageFilters(state=State.WAITING)
     counts = Counter(
@@ -62,7 +62,7 @@ def list_waiting(workspace_id: int, contact: Contact) -> list[WaitingMail]:
     )
     url = reverse("messages", args=[workspace_id])
     return [
-        WaitingMail(
+        FormerMailNotice(
             _choose_words(kind, count, is_sent=is_sent)
             % {"number": formats.count(count), "address": address},
             f"{url}?{urlencode({'q': address, 'state': State.WAITING.value})}",
@@ -75,25 +75,27 @@ def _choose_words(kind: StreamKind, count: int, *, is_sent: bool) -> str:
     """Mail keeps the address that it was planned for, and fails where it names the contact."""
     if is_sent:
         return ngettext(
-            "%(number)s waiting email goes to the former address %(address)s, unless that is"
-            " suppressed: it names no contact.",
-            "%(number)s waiting emails go to the former address %(address)s, unless that is"
-            " suppressed: they name no contact.",
+            "%(number)s waiting email still goes to the former address %(address)s, unless that"
+            " address is suppressed: it is not linked to a contact.",
+            "%(number)s waiting emails still go to the former address %(address)s, unless that"
+            " address is suppressed: they are not linked to a contact.",
             count,
         )
     if kind is StreamKind.TRANSACTIONAL:
         return ngettext(
-            "%(number)s waiting single email is for the former address %(address)s, and is not"
-            " sent there. It has to be sent anew.",
-            "%(number)s waiting single emails are for the former address %(address)s, and are not"
-            " sent there. They have to be sent anew.",
+            "%(number)s waiting single email to the former address %(address)s will not be sent."
+            " Send it again to the new address.",
+            "%(number)s waiting single emails to the former address %(address)s will not be sent."
+            " Send them again to the new address.",
             count,
         )
     return ngettext(
-        "%(number)s waiting email is for the former address %(address)s, and is not sent. If it"
-        " fails, “Send to the rest” of its campaign reaches the new address.",
-        "%(number)s waiting emails are for the former address %(address)s, and are not sent. If"
-        " they fail, “Send to the rest” of their campaigns reaches the new address.",
+        "%(number)s waiting email to the former address %(address)s fails when it is due, unless"
+        " that address is suppressed. “Send to the rest” of its campaign then goes to the new"
+        " address.",
+        "%(number)s waiting emails to the former address %(address)s fail when they are due, unless"
+        " that address is suppressed. “Send to the rest” of their campaigns then goes to the new"
+        " address.",
         count,
     )
 
@@ -104,8 +106,7 @@ def describe_new_address(
     """What a new address means for a contact's mail: sentences with their levels."""
     stop = contact_saving.find_stop(workspace_id, contact.address)
     if stop is not None:
-        text = _("This address is suppressed, and gets no campaign: %(reason)s.")
-        yield levels.WARNING, text % {"reason": words.name_reason(stop)}
+        yield levels.WARNING, contact_saving.describe_stop(stop)
     if stop is not None or before is None:
         return
     if contact.state == ContactState.UNSUBSCRIBED:

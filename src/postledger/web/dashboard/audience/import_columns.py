@@ -39,18 +39,23 @@ _MEANINGS: Mapping[StateColumn, Promise] = {
     ),
     StateColumn.OPT_OUT: gettext_lazy(
         "Yes or a date: unsubscribed in your old tool, so never mailed; nor is anybody who bounced"
-        " or complained. No or empty: nothing against email. Anything else: not subscribed, and a"
-        " row to look at."
+        " or complained. No or empty: may be mailed. Anything else: not subscribed, and a row to"
+        " look at."
     ),
     StateColumn.CONSENT: gettext_lazy(
         "No: unsubscribed in your old tool, so never mailed; nor is anybody who bounced or"
-        " complained. Yes or a date: nothing against email. Empty or anything else: not subscribed,"
-        " and a row to look at."
+        " complained. Yes or a date: may be mailed. Empty or anything else: not subscribed, and a"
+        " row to look at."
     ),
     StateColumn.CONSENT_TIME: gettext_lazy(
-        "Yes, a date or empty: nothing against email, as tools leave the time empty of people who"
-        " were imported or added there. No: unsubscribed in your old tool, so never mailed; nor is"
+        "Yes, a date or empty: may be mailed, as tools leave the time empty of people who were"
+        " imported or added there. No: unsubscribed in your old tool, so never mailed; nor is"
         " anybody who bounced or complained. Anything else: not subscribed, and a row to look at."
+    ),
+    StateColumn.CONFIRMATION: gettext_lazy(
+        "No: never confirmed in your old tool, so not subscribed. Unsubscribed, bounced or"
+        " complained: never mailed. Yes or a date: may be mailed. Empty or anything else: not"
+        " subscribed, and a row to look at."
     ),
 }
 _SHOWN_VALUES = 3

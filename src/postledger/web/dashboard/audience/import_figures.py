@@ -112,7 +112,7 @@ def list_kept_back(preview: Mapping[str, Any]) -> list[tuple[Word, int]]:
 class OwnChoiceLine:
     """People of the file who confirmed or left here by themselves; the first ones by address."""
 
-    said: str
+    sentence: str
     people: Sequence[tuple[int, str]]
     others: int
 
@@ -126,8 +126,8 @@ def list_own_choices(
         if count := preview.get("own_choices", {}).get(choice, 0):  # older dry runs have none
             ids = preview["choosers"][choice]
             people = [(pk, addresses[pk]) for pk in ids if pk in addresses]
-            said = _choose_form(choice, count) % {"count": formats.count(count)}
-            lines.append(OwnChoiceLine(said, people, count - len(people)))
+            sentence = _choose_form(choice, count) % {"count": formats.count(count)}
+            lines.append(OwnChoiceLine(sentence, people, count - len(people)))
     return lines
 
 

@@ -160,7 +160,9 @@ def describe_change(event: ConsentEvent) -> tuple[str, str, str]:
         return _("An import or a sync said that they get no mail."), "ban", ""
     name = name_scope(event.list.name if event.list else None)
     if event.action == ConsentAction.RESTORED and event.after == ContactState.UNSUBSCRIBED:
-        sentence = _("A suppression was lifted for %(list)s; they had left, and stay so.")
+        sentence = _(
+            "A suppression was lifted for %(list)s. They stay unsubscribed: they had left before."
+        )
         tone = ""
     return str(sentence) % {"list": name}, icon, tone
 

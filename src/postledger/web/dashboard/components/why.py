@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from postledger.deliveries.entries import Hold
 from postledger.deliveries.explanations.why import Cause, explain_hold, leave_out_commands
 from postledger.deliveries.reasons import Reason
+from postledger.web.dashboard import formats
 from postledger.web.shared.sentences import translate
 
 # These end when a person decides something, and nothing else ends them.
@@ -94,6 +95,9 @@ def describe_start(begins: datetime) -> Why:
 def describe_sender_hold(hold: Hold, sender_url: str) -> Why:
     """Of a sender whose campaign is not launched yet: what comes of a launch meanwhile."""
     waits = _("If it is launched now, its emails wait until that ends; none is lost.")
+    if hold.fails_at is not None:
+        waits = _("If it is launched now, its emails wait; those that still wait at %(time)s fail.")
+        waits %= {"time": formats.spell_moment(hold.fails_at)}
     hold_words = describe_cause(explain_hold(hold), [Choice(_("Look at the sender"), sender_url)])
     return replace(hold_words, what=f"{hold_words.what} {waits}", advice="")
 

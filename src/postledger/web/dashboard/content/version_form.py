@@ -21,6 +21,7 @@ from postledger.web.dashboard.editor.variables import list_texts
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.parameters import read_number
 from postledger.web.dashboard.shared_form import Conflict
+from postledger.web.shared.sentences import translate
 
 MOST_TEXTS = 20
 _PREFIX = "texts"
@@ -107,9 +108,8 @@ class TextForm(PageForm):
         given = self.cleaned_data
         try:
             locale = locales.canonical(read_locale(given["locale"]))
-        except InvalidLocaleError:
-            remedy = gettext("Write a language: its code, such as en or pt-BR, or its name.")
-            self.add_error("locale", remedy)
+        except InvalidLocaleError as error:
+            self.add_error("locale", translate(error))
             return None
         body, text = (given[name].replace("\r\n", "\n") for name in ("body", "text"))
         format_ = Format(given["format"])

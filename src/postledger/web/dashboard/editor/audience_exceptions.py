@@ -11,7 +11,7 @@ from postledger.web.dashboard.editor import conditions
 
 def split_filter(stored: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
     """The filter without its exceptions, and these; a condition with a "not" is none of them."""
-    parts = stored["all"] if [*stored] == ["all"] else []
+    parts = _list_parts(stored)
     excepted = [part["not"] for part in parts if _is_exception(part)]
     if not excepted:
         return stored, []
@@ -28,8 +28,16 @@ def join_filter(people: Mapping[str, Any], excepted: Sequence[Mapping[str, Any]]
     """The filter that selects these people except those."""
     if not excepted:
         return dict(people)
-    parts = people["all"] if [*people] == ["all"] else [people] if people else []
+    read = conditions.read_filter(people)
+    people = conditions.build_filter(*read) if read else people  # the short form written out
+    parts = _list_parts(people) or ([people] if people else [])
     return {"all": [*parts, *map(_deny, excepted)]}
+
+
+def _list_parts(stored: Mapping[str, Any]) -> list[Any]:
+    """Those that must all hold; what was typed as JSON is not checked yet."""
+    parts = stored["all"] if [*stored] == ["all"] else []
+    return parts if isinstance(parts, list) else []
 
 
 def _deny(excepted: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,5 +46,6 @@ def _deny(excepted: Mapping[str, Any]) -> dict[str, Any]:
     return denied if _is_exception(denied) else {"not": {"all": [dict(excepted)]}}
 
 
-def _is_exception(part: Mapping[str, Any]) -> bool:
-    return "not" in part and conditions.read_filter({"all": [part]}) is None
+def _is_exception(part: object) -> bool:
+    is_denied = isinstance(part, Mapping) and isinstance(part.get("not"), Mapping)
+    return is_denied and conditions.read_filter({"all": [part]}) is None

@@ -19,9 +19,11 @@ from django.utils.translation import gettext_lazy
 from postledger.contacts import details
 from postledger.contacts.details import InvalidContactError
 from postledger.web.dashboard import language_names, typed_numbers
+from postledger.web.shared.sentences import translate
 
 ATTRIBUTE, LIST = "attributes.", "list:"
 MATCHES = ("all", "any")
+_LINE = re.compile(r"\$\.(?:all\[0\]\.(?=any\[))?(?:all|any)\[([0-9]{1,4})\]")
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,9})?")
 _WORDS = {"true": True, "false": False}
 _NEGATED = {"is_not": "is", "not_in": "in", "not_contains": "contains"}
@@ -115,6 +117,15 @@ class IncompleteConditionError(Exception):
         self.number = number
 
 
+def find_line(path: str) -> int | None:
+    """The condition that a path in the filter is about, from 0 on; None: about no single one.
+
+    Beside exceptions, the alternatives of the builder are the first part that must hold.
+    """
+    found = _LINE.match(path)
+    return int(found[1]) if found else None
+
+
 def find_kind(field: str) -> str:
     """Empty for a field that the builder does not offer."""
     if field.startswith(LIST):
@@ -156,9 +167,8 @@ def _check_languages(number: int, codes: Sequence[str]) -> None:
     try:
         for code in codes:
             details.check_locale(code)
-    except InvalidContactError:
-        refusal = _("This is not known as a language. Write its code, such as de or pt-BR.")
-        raise IncompleteConditionError(number, refusal) from None
+    except InvalidContactError as error:
+        raise IncompleteConditionError(number, translate(error)) from None
 
 
 def _compare_texts(number: int, condition: Condition) -> dict[str, Any]:

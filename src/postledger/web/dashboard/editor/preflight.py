@@ -26,7 +26,7 @@ from postledger.deliveries import queries, sender_setup
 from postledger.deliveries.entries import Hold
 from postledger.deliveries.explanations import why
 from postledger.dispatch import heartbeat
-from postledger.lib import own_machine
+from postledger.lib import loopback
 from postledger.pacing.outlook import Outlook
 from postledger.providers.headers import InvalidHeaderError
 from postledger.web.dashboard import formats
@@ -245,7 +245,10 @@ def _check_left_out(counts: RecipientCounts) -> Iterator[Check]:
             "number": formats.count(left_out),
             "total": formats.count(counts.total),
         }
-        text = _("The most frequent reason: %(reason)s (%(number)s). See who they are above.")
+        text = _(
+            "The most frequent reason: %(reason)s (%(number)s). The audience of the draft lists"
+            " them."
+        )
         values = {"reason": words.describe_exclusion(reason), "number": formats.count(number)}
         yield Check(WARNING, title, text % values, "#audience")
 
@@ -262,7 +265,7 @@ def _check_footer(visitor: Visitor, sender: Sender) -> Iterator[Check]:
     except InvalidHeaderError as error:
         yield Check(PROBLEM, _("One-click unsubscribe is not possible"), translate(error))
         return
-    if own_machine.leads_home(organisation.unsubscribe_page):
+    if loopback.is_loopback(organisation.unsubscribe_page):
         yield _tell_unsubscribe_page(visitor, sender, organisation)
         return
     if not organisation.unsubscribe_page.startswith("https://"):
@@ -290,7 +293,7 @@ def _tell_unsubscribe_page(visitor: Visitor, sender: Sender, organisation: Organ
 
 
 def _check_pictures(sender: Sender, *, has_own_pictures: bool) -> Iterator[Check]:
-    if has_own_pictures and own_machine.leads_home(pictures.find_base_url()):
+    if has_own_pictures and loopback.is_loopback(pictures.find_base_url()):
         name = "PICTURES_URL" if settings.PICTURES_URL else "PUBLIC_URL"
         text = _tell_setting(name, getattr(settings, name))
         yield Check(_rate_reach(sender), _("Readers cannot see the uploaded pictures"), text)

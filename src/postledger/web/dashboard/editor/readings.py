@@ -115,9 +115,8 @@ def parse_locale(field: str, text: str) -> str:
     """The locale that a code or the name of a language means; English if it is left empty."""
     try:
         return locales.canonical(read_locale(text.strip() or "en"))
-    except InvalidLocaleError:
-        refusal = _("This is not known as a language. Write its code, such as de or pt-BR.")
-        raise WrongFieldError(field, refusal) from None
+    except InvalidLocaleError as error:
+        raise WrongFieldError(field, translate(error)) from None
 
 
 def parse_time(field: str, text: str) -> datetime:

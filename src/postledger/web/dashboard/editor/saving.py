@@ -19,6 +19,7 @@ from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.mailing.send_times import InvalidTimingError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components import actor_names
+from postledger.web.dashboard.editor import conditions
 from postledger.web.dashboard.editor.conditions import IncompleteConditionError
 from postledger.web.dashboard.editor.draft_form import DraftForm, Part
 from postledger.web.dashboard.editor.readings import WrongFieldError
@@ -122,6 +123,8 @@ def _show_refusal(
             form.add_error(error.field, str(error))
         case IncompleteConditionError():
             form.condition_error = error
+        case InvalidFilterError() if (line := _find_line(form, error)) is not None:
+            form.condition_error = IncompleteConditionError(line, _describe(error))
         case RefusedError():
             form.add_error(_find_field(part, form, error), _describe(error))
 
@@ -162,6 +165,15 @@ def _find_field(part: Part, form: DraftForm, error: RefusedError) -> str:
     if isinstance(error, InvalidTimingError):
         return "at" if form.cleaned_data["when"] == "at" else "local_at"
     return _FIELDS.get(type(error), part.field)
+
+
+def _find_line(form: DraftForm, error: InvalidFilterError) -> int | None:
+    """The condition on the page that is wrong; None: what is wrong stands elsewhere."""
+    if form.is_json or "use_segment" in form.data:
+        return None
+    line = conditions.find_line(error.path)
+    shown = [condition for condition in form.conditions if condition.field]
+    return line if line is not None and line < len(shown) else None
 
 
 def _describe(error: RefusedError) -> str:

@@ -34,11 +34,11 @@ def check_local_time(
     now: datetime,
     patience: timedelta,
 ) -> Iterator[Check]:
-    """It may be past in the east and ahead in the west."""
+    """Warns if it is past for some recipients, and refuses it if it is past for all of them."""
     try:
         number = recipients.count_late(workspace_id, campaign, now=now, patience=patience)
     except FilterTooCostlyError:
-        title = _("The chosen time is past for some recipients")
+        title = _("The chosen time may be past for some recipients: counting them took too long")
         yield Check(WARNING, title, _tell_late(campaign), "#sender")
         return
     if number and number == counts.number:

@@ -65,7 +65,7 @@ def make_question(  # noqa: PLR0913  each part by its name
         _name_keeping(run, now) if is_cancel else _("Back"),
         code or "",
         formats.count(run.waiting) if is_large else "",
-        is_cancel and rows.is_ahead(run, now),
+        is_cancel and rows.can_be_replaced(run, now),
     )
 
 
@@ -184,9 +184,10 @@ def _ask_to_send_remaining(run: Progress, name: str, retry: RetryOutlook) -> _Te
 
 def _describe_moved(count: int) -> Sequence[str]:
     sentence = ngettext(
-        "%(number)s more failed because its contact has another address now, and is among them.",
-        "%(number)s more failed because their contacts have other addresses now, and are among"
-        " them.",
+        "%(number)s email failed because its contact has another address now; the new run sends"
+        " to that address.",
+        "%(number)s emails failed because their contacts have other addresses now; the new run"
+        " sends to those.",
         count,
     )
     return [sentence % {"number": formats.count(count)}] if count else []

@@ -96,6 +96,11 @@ def is_ahead(run: Progress, now: datetime) -> bool:
     return run.starts_at is not None and run.starts_at > now
 
 
+def can_be_replaced(run: Progress, now: datetime) -> bool:
+    """Whether a copy of its campaign may take its place: no run of it can have mailed anybody."""
+    return not run.is_remaining and is_ahead(run, now)
+
+
 def is_sender_held(run: Progress) -> bool:
     """Whether its sender, or the account, is held and the run itself goes on."""
     return bool(run.holds) and not run_steps.is_paused(run)

@@ -36,7 +36,7 @@ def list_head(visitor: Visitor, live: LiveRun, *, now: datetime) -> Sequence[But
     """For the head of the page."""
     first = Step.RESUME if run_steps.is_paused(live.progress) else Step.PAUSE
     buttons = _list(visitor, live, [first, Step.CANCEL])
-    if not rows.is_ahead(live.progress, now):
+    if not rows.can_be_replaced(live.progress, now):
         return buttons
     return [buttons[0], replace(buttons[1], label=words.CHANGE_OR_CANCEL)]
 

@@ -74,6 +74,8 @@ BINDINGS: Mapping[Binding, Word] = {
 _EXCLUSIONS: Mapping[str, Word] = {
     "unsubscribed": gettext_lazy("unsubscribed"),
     "bounced": gettext_lazy("bounced before"),
+    "complained": gettext_lazy("reported spam"),
+    "erased": gettext_lazy("erased on request"),
     "by_hand": gettext_lazy("suppressed by hand"),
     "list_unsubscribed": gettext_lazy("unsubscribed from the list"),
     "list_suppressed": gettext_lazy("suppressed for the list"),

@@ -91,9 +91,9 @@ def _tell_launch(visitor: Visitor, run_id: UUID, checked: Preflight) -> str:
     now = checked.at
     run = progress.find_progress(visitor.workspace.pk, run_id, now=now)
     if checked.hold is not None:
-        text = _("Launched, but its sender is held: its emails wait. What ends that stands below.")
+        text = _("Launched, but its sender is held: its emails wait. See below what ends the hold.")
         later = _(
-            "Scheduled, but its sender is held: its emails wait. What ends that stands below."
+            "Scheduled, but its sender is held: its emails wait. See below what ends the hold."
         )
         return later if rows.is_ahead(run, now) else text
     if rows.find_start(run, now) is not None:

@@ -108,12 +108,14 @@ def show_leavers(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpRe
     )
     shown = (left or ())[:_ON_A_PAGE]
     addresses = queries.find_addresses(workspace_id, [one.contact_id for one in shown])
-    rows = [LeaverRow(one.contact_id, addresses.get(one.contact_id, ""), one.at) for one in shown]
+    leavers = [
+        LeaverRow(one.contact_id, addresses.get(one.contact_id, ""), one.at) for one in shown
+    ]
     values = {
         "title": pgettext("a count of people", "Unsubscribed"),
         "campaign_name": run_lookup.name_campaign(workspace_id, run_id),
         "run_id": run_id,
-        "rows": None if left is None else rows,
+        "rows": None if left is None else leavers,
         "newer_url": skip and f"?skip={max(0, skip - _ON_A_PAGE)}",
         "older_url": left and len(left) > _ON_A_PAGE and f"?skip={skip + _ON_A_PAGE}",
     }

@@ -16,7 +16,8 @@ from django.utils.translation import ngettext
 
 from postledger.campaigns.drafts import drafts
 from postledger.campaigns.launches import launching
-from postledger.campaigns.runs import progress, retry_outlook, run_control, run_lookup
+from postledger.campaigns.runs import progress, retry_outlook, run_control
+from postledger.campaigns.runs.run_lookup import find_run
 from postledger.campaigns.runs.run_steps import Step
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard import formats, typed_numbers
@@ -68,16 +69,16 @@ def cancel(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse
 def _change_copy(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
     """Cancels a scheduled run and opens a draft like it.
 
-    There is no draft if the first mail was due before the run was cancelled: it may have gone, and
-    a launch of the draft would send it again.
+    There is no draft if the first mail was due before the run was cancelled, or if previous runs
+    have mailed somebody: a launch of the draft would mail them again. A second click makes none.
     """
     workspace_id = visitor.workspace.pk
     try:
-        run_control.cancel_run(workspace_id, run_id, actor=visitor.actor)
+        is_first = run_control.cancel_run(workspace_id, run_id, actor=visitor.actor)
         now = datetime.now(UTC)
         run = progress.find_progress(workspace_id, run_id, now=now)
-        if not rows.is_ahead(run, now):
-            return _say_begun(request, visitor, run_id)
+        if not is_first or not rows.can_be_replaced(run, now):
+            return _say_not_copied(request, visitor, run_id, is_first=is_first)
         name = drafts.name_campaign(workspace_id, run.campaign_id)
         copied = drafts.copy_campaign(
             workspace_id, run.campaign_id, name=name, actor=visitor.actor, now=now
@@ -89,12 +90,18 @@ def _change_copy(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpRe
     return redirect("campaign_edit", workspace_id, copied)
 
 
-def _say_begun(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
-    sentence = _(
+def _say_not_copied(
+    request: HttpRequest, visitor: Visitor, run_id: UUID, *, is_first: bool
+) -> HttpResponse:
+    begun = _(
         "Cancelled, and not copied: it had begun, and a copy could reach somebody twice. “Send to"
         " the rest” goes to those who did not get it."
     )
-    messages.warning(request, sentence)
+    repeated = _(
+        "It was cancelled already, so no copy was made now. If one was made before, it is among"
+        " the campaigns."
+    )
+    messages.warning(request, begun if is_first else repeated)
     return redirect("run", visitor.workspace.pk, run_id)
 
 
@@ -174,9 +181,10 @@ def _ask(
     now = datetime.now(UTC)
     run = progress.find_progress(visitor.workspace.pk, run_id, now=now)
     retry = retry_outlook.NOTHING_FAILED
-    if step in {Step.RETRY, Step.SEND_REMAINING}:
-        failed_run = run_lookup.find_run(visitor.workspace.pk, run_id)
-        retry = retry_outlook.read_outlook(failed_run, code=code)
+    if step is Step.RETRY:
+        retry = retry_outlook.read_outlook(find_run(visitor.workspace.pk, run_id), code=code)
+    elif step is Step.SEND_REMAINING:
+        retry = retry_outlook.read_unreached(find_run(visitor.workspace.pk, run_id))
     reason = steps.find_reason(visitor, run, retry, step)
     if reason:
         messages.warning(request, str(reason))

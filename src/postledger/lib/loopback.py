@@ -4,8 +4,8 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 
-def leads_home(url: str) -> bool:
-    """Whether a reader elsewhere is led to their own machine, and never to this one."""
+def is_loopback(url: str) -> bool:
+    """Whether it leads whoever opens it to their own machine."""
     try:
         host = (urlsplit(url).hostname or "").rstrip(".")
         if host == "localhost" or host.endswith(".localhost"):
