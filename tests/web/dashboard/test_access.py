@@ -1,7 +1,6 @@
 """Every page has a rule, and answers each role and each outsider as the rule says."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Literal
 
@@ -23,17 +22,16 @@ SIGN_IN = "/account/login/"
 METHODS: tuple[Literal["GET"], Literal["POST"]] = ("GET", "POST")
 
 
-@dataclass(frozen=True, slots=True)
-class Cast:
-    """A member of acme for every role, and the owner of globex."""
-
-    members: dict[Role, Person]
-    stranger: Person
+@pytest.fixture
+def members(db: None) -> dict[Role, Person]:
+    """Of acme, one for each role."""
+    return {role: person(role) for role in Role}
 
 
 @pytest.fixture
-def people(db: None) -> Cast:
-    return Cast({role: person(role) for role in Role}, person(workspace="globex"))
+def stranger(db: None) -> Person:
+    """The owner of globex."""
+    return person(workspace="globex")
 
 
 def by_name(page: PageRule) -> str:
@@ -75,20 +73,20 @@ def test_every_page_of_a_workspace_asks_for_a_permission() -> None:
 
 @pytest.mark.parametrize("page", OF_WORKSPACES, ids=by_name)
 def test_a_page_of_a_workspace_answers_each_role_as_the_table_says(
-    page: PageRule, people: Cast
+    page: PageRule, members: dict[Role, Person], stranger: Person
 ) -> None:
     example = EXAMPLES.get(page.name, Example())
-    acme = people.members[Role.OWNER].workspace
+    acme = members[Role.OWNER].workspace
     values = example.make_values(acme)
     url = reverse(page.name, kwargs={"workspace_id": acme.pk, **values})
 
-    assert {role: ask(people.members[role].client, "GET", url) for role in Role} == {
+    assert {role: ask(members[role].client, "GET", url) for role in Role} == {
         role: expected_status(page, role, example) for role in Role
     }
+    for role in roles_without(page):
+        assert ask(members[role].client, "POST", url) == HTTPStatus.FORBIDDEN
     for method in METHODS:
-        for role in roles_without(page):
-            assert ask(people.members[role].client, method, url) == HTTPStatus.FORBIDDEN
-        assert ask(people.stranger.client, method, url) == HTTPStatus.NOT_FOUND
+        assert ask(stranger.client, method, url) == HTTPStatus.NOT_FOUND
         signed_out = Client().generic(method, url)
         assert signed_out.status_code == HTTPStatus.FOUND
         assert signed_out.headers["Location"].startswith(f"{SIGN_IN}?next=")
@@ -97,13 +95,15 @@ def test_a_page_of_a_workspace_answers_each_role_as_the_table_says(
 @pytest.mark.parametrize(
     "page", [page for page in OF_WORKSPACES if page.route.count("<") > 1], ids=by_name
 )
-def test_what_a_url_names_is_not_found_in_another_workspace(page: PageRule, people: Cast) -> None:
+def test_what_a_url_names_is_not_found_in_another_workspace(
+    page: PageRule, stranger: Person
+) -> None:
     example = EXAMPLES[page.name]
-    values = example.make_values(people.members[Role.OWNER].workspace)
-    url = reverse(page.name, kwargs={"workspace_id": people.stranger.workspace.pk, **values})
+    values = example.make_values(person().workspace)
+    url = reverse(page.name, kwargs={"workspace_id": stranger.workspace.pk, **values})
 
     method: Literal["GET", "POST"] = "POST" if example.is_post else "GET"
-    assert ask(people.stranger.client, method, url) == HTTPStatus.NOT_FOUND
+    assert ask(stranger.client, method, url) == HTTPStatus.NOT_FOUND
 
 
 def expected_status(page: PageRule, role: Role, example: Example) -> int:
