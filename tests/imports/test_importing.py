@@ -112,6 +112,18 @@ def test_an_empty_cell_changes_nothing_and_attributes_are_merged(acme: int, tmp_
     assert (done.created, done.updated, done.unchanged) == (0, 1, 0)
 
 
+def test_a_part_of_a_name_makes_one_and_replaces_none(acme: int, tmp_path: Path) -> None:
+    files.import_file(acme, files.write_file(tmp_path, ROWS))
+    parts = f"email,First name,Last name\n{R1},Anna,\nr2@example.com,,Maier\nnew@example.com,Mia,\n"
+
+    done = files.import_file(acme, files.write_file(tmp_path, parts))
+
+    names = dict(Contact.objects.values_list("address", "name"))
+    assert names == {R1: "Ann Lee", "R2@example.com": "Müller", "new@example.com": "Mia"}
+    assert Contact.objects.get(address=R1).attributes["first_name"] == "Anna"
+    assert (done.created, done.updated) == (1, 2)
+
+
 def test_places_are_corrected_and_an_empty_cell_leaves_them(acme: int, tmp_path: Path) -> None:
     ohio, texas = (f"ocd-division/country:us/state:{state}" for state in ("oh", "tx"))
     for address in (R1, "r2@example.com"):

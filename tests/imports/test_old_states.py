@@ -123,6 +123,26 @@ def test_a_row_that_repeats_an_address_can_end_its_mail(acme: int, tmp_path: Pat
     assert (done.subscribed, done.kept_back, done.duplicates) == (0, 1, 1)
 
 
+def test_a_row_that_is_refused_for_another_cell_ends_the_mail_of_its_person(
+    acme: int, tmp_path: Path
+) -> None:
+    people.news(acme)
+    people.member(acme, "left@example.com")
+    people.member(acme, "split@example.com")
+    content = "email,time_zone,Status\n"
+    content += "left@example.com,Pacific Time,unsubscribed\nno address,Pacific Time,bounced\n"
+    content += 'split@example.com,UTC,unsubscribed,"a cell too many"\n'
+
+    done = files.import_file(
+        acme, files.write_file(tmp_path, content), list_key="news", mapping=MAPPING
+    )
+
+    assert done.refused == 3
+    assert Contact.objects.get(address="left@example.com").state == "unsubscribed"
+    kept = [one.address for one in suppressions.list_page(acme, limit=10)]
+    assert kept == ["left@example.com"], "of the others no cell can be trusted"
+
+
 def test_an_erased_person_is_not_named_again_by_the_state_in_the_old_tool(
     acme: int, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ from postledger.contacts import sql
 from postledger.contacts.filters.expressions import EVERYBODY, Filter
 from postledger.contacts.models import ConsentEvent, Contact, List, Subscription
 from postledger.contacts.states import ListKind, SubscriptionState
-from postledger.lib.errors import NotFoundError
+from postledger.lib.errors import ConflictError, NotFoundError
 from postledger.lib.ids import LAST_ID
 from postledger.lib.sentences import say
 
@@ -90,6 +90,25 @@ def find_time_zones(workspace_id: int, contact_ids: Sequence[int]) -> dict[int, 
     """The time zones of those of these contacts that have one of their own."""
     params = {"workspace": workspace_id, "contacts": list(contact_ids)}
     return dict(sql.rows(_TIME_ZONES, params))
+
+
+class AddressChangedError(ConflictError):
+    code = "address_changed"
+
+
+def check_address(workspace_id: int, *, contact_id: int, address: str) -> None:
+    """Refuses what was meant for a contact at another address than it has now.
+
+    The caller has taken the consent lock, which a change of address waits for.
+    """
+    contact = get_contact(workspace_id, contact_id=contact_id)
+    if contact.address.lower() != address.lower():
+        raise AddressChangedError(
+            say(
+                "Meanwhile the contact has another address, so nothing was done. Look at the"
+                " contact, and ask again."
+            )
+        )
 
 
 def find_addresses(workspace_id: int, contact_ids: Sequence[int]) -> dict[int, str]:

@@ -82,6 +82,8 @@ def prepare_chunk(columns: Columns, chunk: FileChunk) -> PreparedChunk:
                 _note_old_state(columns, row, cells, prepared)
         except _RowRefusedError as error:
             prepared.problems.append(_problem(columns, row, error))
+            if columns.old_states and error.field is not None:  # each cell is in its column
+                _note_end_of_refused(columns, cells, prepared)
     return prepared
 
 
@@ -110,6 +112,15 @@ def _note_old_state(
         name, problem = columns.header[index], _UNKNOWN_STATE if value else _NO_STATE
         remedy = _advise(dict(columns.old_states)[index], value)
         prepared.remarks.append(RowProblem.quoting(row, name, value, problem, remedy))
+
+
+def _note_end_of_refused(columns: Columns, cells: Sequence[str], prepared: PreparedChunk) -> None:
+    """A row that is refused for another cell says all the same that its person left."""
+    address = read_cell(cells[columns.fields[Field.EMAIL]])
+    strongest = old_states.find_strongest(_read_states(columns, cells).values())
+    report = old_states.report_old_state(address, strongest)
+    if report and addresses.is_valid(address):
+        prepared.ended.append(report)
 
 
 def _advise(kind: StateColumn, value: str) -> Sentence:
@@ -157,19 +168,19 @@ def _row_reader(columns: Columns) -> Callable[[list[str]], str]:
         address = read_cell(cells[email])
         if not is_plain(address):
             address = _canonical(address)
-        full_name = (
-            read_cell(cells[name]) or f"{read_cell(cells[first])} {read_cell(cells[last])}".strip()
-        )
+        full_name, parts = read_cell(cells[name]), (read_cell(cells[first]), read_cell(cells[last]))
+        has_part = not full_name and not all(parts)
         values = (
             address,
             _check_text(Field.EXTERNAL_ID, read_cell(cells[external])),
-            _check_text(Field.NAME, full_name),
+            _check_text(Field.NAME, full_name or " ".join(parts).strip()),
             _check_text(Field.FROM_NAME, read_cell(cells[from_name])),
             _check_locale(read_cell(cells[locale])),
             _check_time_zone(read_cell(cells[time_zone])),
             _encode_attributes(columns, cells),
             _join_ocd_ids(cells[ocd_ids]),
             old_states.find_strongest(_read_states(columns, cells).values()),
+            "t" if has_part else "f",
         )
         return "\t".join(values).replace("\\", "\\\\")
 

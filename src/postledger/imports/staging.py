@@ -32,7 +32,7 @@ TRUNCATE contacts_file_address
 _CREATE_STAGED: LiteralString = """
 CREATE TEMPORARY TABLE IF NOT EXISTS contacts_staged (
     row_number bigint, address text, external_id text, name text, from_name text, locale text,
-    time_zone text, attributes jsonb, places text, old_state text
+    time_zone text, attributes jsonb, places text, old_state text, has_part_of_name boolean
 ) ON COMMIT DELETE ROWS;
 TRUNCATE contacts_staged
 """
@@ -137,14 +137,17 @@ TRUNCATE contacts_matched
 # addresses, so that neighbours are looked up together, and lie together once they are contacts.
 # Of two suppressions the one of all mail counts: NULL is the largest list. A suppression for the
 # list alone leaves a new contact active. Of an erased person only the hash of the address is left.
-# An old state that ended nothing leaves a subscription that there is here.
+# An old state that ended nothing leaves a subscription that there is here. A first name alone makes
+# a name, but replaces none.
 _MATCH = pg.SQL("""
 INSERT INTO contacts_matched
-SELECT staged.row_number, staged.address, nullif(staged.external_id, ''), staged.name,
+SELECT staged.row_number, staged.address, nullif(staged.external_id, ''),
+       CASE WHEN staged.has_part_of_name AND contact.name <> '' THEN '' ELSE staged.name END,
        nullif(staged.from_name, ''), nullif(staged.locale, ''), nullif(staged.time_zone, ''),
        staged.attributes, staged.places,
        coalesce(contact.id, nextval('contacts_contact_id_seq')), contact.id IS NULL,
        staged.name NOT IN ('', contact.name)
+               AND (staged.has_part_of_name AND contact.name <> '') IS NOT TRUE
            OR coalesce(nullif(staged.from_name, ''), contact.from_name)
               IS DISTINCT FROM contact.from_name
            OR coalesce(nullif(staged.locale, ''), contact.locale) IS DISTINCT FROM contact.locale

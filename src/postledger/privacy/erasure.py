@@ -63,15 +63,16 @@ def erase(
     have the address at that moment; else nobody is erased: AddressChangedError.
     """
     canonical = addresses.canonical(address)
+    if contact_id is not None:  # before anything is abandoned; again under the lock
+        queries.check_address(workspace_id, contact_id=contact_id, address=canonical)
     contact_ids = queries.list_contact_ids(workspace_id, address=canonical)
     _clear_import_problems(workspace_id, contact_ids)
-    abandoned = uploads.abandon_uploads_naming(
-        workspace_id, person_addresses=_list_addresses(canonical, contact_ids), actor=actor
-    )
+    known = _list_addresses(canonical, contact_ids)
+    abandoned = uploads.abandon_uploads_naming(workspace_id, person_addresses=known, actor=actor)
     with transaction.atomic():
         sql.take_consent_lock(workspace_id)
         if contact_id is not None:
-            erasing.check_address(workspace_id, contact_id=contact_id, address=canonical)
+            queries.check_address(workspace_id, contact_id=contact_id, address=canonical)
         # The contact before its mail: afterwards none is planned for it.
         contact_ids = queries.list_contact_ids(workspace_id, address=canonical)
         contact = erasing.erase(workspace_id, address=canonical, actor=actor, now=now)
@@ -85,6 +86,8 @@ def erase(
             "retry_after": RETRY_AFTER,
         }
         sql.execute(_STORE_PENDING, params)
+    # Those that came while the first were read; an import of a later one refuses the person.
+    abandoned += uploads.abandon_uploads_naming(workspace_id, person_addresses=known, actor=actor)
     _end_tests(contact_ids)
     mails = ledger.erase(workspace_id, address=canonical, contact_ids=contact_ids)
     return Erasure(contact.contacts, contact.consents, mails.emptied, mails.waiting, abandoned)

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from postledger.contacts.actions import contacts
+from postledger.contacts.actions import contacts, desired_state
+from postledger.contacts.actions.desired_state import DesiredState
 from postledger.contacts.details import Changes
-from postledger.contacts.models import Contact
+from postledger.contacts.models import Contact, Suppression
 from postledger.contacts.states import ContactState, SubscriptionState
 from tests import cast
 from tests.contacts import people
@@ -76,9 +77,46 @@ def test_an_erasure_that_meets_a_change_of_address_erases_nobody_and_says_so(
     page = answer.content.decode()
     assert answer.status_code == 422
     assert "Erased" not in page
-    assert "nobody was erased" in page
+    assert "Meanwhile the contact has another address, so nothing was done." in page
     assert "Erase new@example.com for good?" in page
     assert Contact.objects.get(pk=mira).name == "Mira"
+
+
+def test_a_suppression_that_meets_a_change_of_address_suppresses_nobody_and_says_so(
+    olivia: Person, mira: int
+) -> None:
+    moving = partial(change, olivia.workspace_id, mira, address="new@example.com")
+
+    with collide.uncommitted(moving):
+        suppressing = collide.start(send(olivia, f"contacts/{mira}/suppress/", scope=""))
+        suppressing.must_wait()
+
+    page = suppressing.answer().content.decode()
+    assert "Meanwhile the contact has another address, so nothing was done." in page
+    assert "Suppress new@example.com?" in page
+    assert not Suppression.objects.exists()
+
+
+def test_a_program_that_unsubscribes_somebody_meets_a_change_of_address_and_ends_the_mail(
+    olivia: Person, mira: int
+) -> None:
+    moving = partial(change, olivia.workspace_id, mira, address="new@example.com")
+    unsubscribe = partial(
+        desired_state.update_subscription,
+        olivia.workspace_id,
+        contact_id=mira,
+        list_key="news",
+        state=DesiredState.UNSUBSCRIBED,
+        origin=people.IMPORT,
+        now=datetime.now(UTC),
+    )
+
+    with collide.uncommitted(moving):
+        unsubscribing = collide.start(unsubscribe)
+        unsubscribing.must_wait()
+    unsubscribing.answer()
+
+    assert people.subscription(mira) is SubscriptionState.UNSUBSCRIBED
 
 
 def test_who_took_the_address_over_is_not_erased_for_the_one_before(

@@ -66,6 +66,18 @@ def test_a_status_is_proposed_as_the_state_in_the_old_tool_and_ends_mail(olivia:
     assert f"Import {number} of people.csv" in history
 
 
+def test_who_only_was_not_subscribed_is_said_to_be_reached_by_mail_to_all(olivia: Person) -> None:
+    people.news(olivia.workspace_id)
+    content = b"email,DOUBLE_OPT-IN\nno@example.com,No\nriddle@example.com,?\nyes@example.com,Yes\n"
+
+    page = try_out(olivia, bring(olivia, content), list="news")
+    left = try_out(olivia, bring(olivia, STATES), list="news")
+
+    warning = "A campaign to all contacts still reaches"
+    assert f"{warning} 2 of them, who only were not subscribed there." in page
+    assert warning not in left
+
+
 def test_who_left_the_old_tool_is_told_without_a_list_too(olivia: Person) -> None:
     page = try_out(olivia, bring(olivia, STATES))
 
@@ -91,7 +103,7 @@ def test_a_column_that_says_who_left_is_proposed_by_its_name_with_its_meaning(
 
     assert page.count('value="old_state" selected') == 3
     opt_out, consent = "Yes or a date: unsubscribed", "No: unsubscribed in your old tool"
-    moment = "Yes, a date or empty: nothing against email"
+    moment = "Yes, a date or empty: may be mailed"
     assert 0 < page.index(opt_out) < page.index(consent) < page.index(moment) < page.index(HINT)
     assert page.count(HINT) == 1
 

@@ -137,6 +137,8 @@ def test_who_keeps_a_run_keeps_what_it_does_now(alice: Caller, anna: Person) -> 
     waiting = anna.read(url)
 
     assert "Keep it scheduled" in scheduled
+    assert "What has been accepted stays accepted" not in scheduled, "nothing has gone"
+    assert "What has been accepted stays accepted" in waiting
     assert "Keep it paused" in paused
     assert "Keep it waiting" in waiting
     assert "Keep sending" not in scheduled + paused + waiting

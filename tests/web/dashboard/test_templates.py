@@ -98,7 +98,7 @@ def test_a_wrong_version_is_refused_beside_its_fields_and_keeps_what_was_typed(
 
     assert refused.status_code == 422
     assert "Dear {{ town }}" in page
-    assert "Write a language: its code" in page
+    assert "is not the code of a language: write one like en" in page
     assert "The texts use town, city, which were not declared." in page
     assert "shorten it to 150" in page
     assert 'id="id_texts-2-preheader_error">Preheader, line 1: ' in page

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from django.db import transaction
 
-from postledger.contacts import lists, queries
+from postledger.contacts import lists, queries, sql
 from postledger.contacts.actions import subscriptions, suppression
 from postledger.contacts.actions.subscriptions import SubscriptionUnknownError
 from postledger.contacts.consent import Origin, Preferences
@@ -52,10 +52,12 @@ def update_subscription(  # noqa: PLR0913  each part by its name
     Idempotent, and so it never confirms: a program that repeats every night which contacts it
     takes for active would revive those who unsubscribed. They are pending until they confirm.
     """
-    address = queries.get_contact(workspace_id, contact_id=contact_id).address
     [list_id] = lists.get_ids(workspace_id, [list_key]).values()
     target = _Target(contact_id=contact_id, list_key=list_key, origin=origin, now=now)
     with transaction.atomic():
+        if state is DesiredState.UNSUBSCRIBED:  # its address cannot change from here on
+            sql.take_consent_lock(workspace_id)
+        address = queries.get_contact(workspace_id, contact_id=contact_id).address
         current = _current_state(contact_id, list_id)
         if state is DesiredState.UNSUBSCRIBED and current is not None:
             request = UnsubscribeRequest(address, list_key)

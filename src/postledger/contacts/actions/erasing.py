@@ -16,13 +16,7 @@ from postledger.contacts import queries, sql
 from postledger.contacts.actions import suppression
 from postledger.contacts.models import Contact, Subscription
 from postledger.contacts.states import SuppressionReason
-from postledger.lib.errors import ConflictError
-from postledger.lib.sentences import say
 from postledger.providers import addresses
-
-
-class AddressChangedError(ConflictError):
-    code = "address_changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,21 +107,6 @@ def _forget_address(workspace_id: int, address: str) -> int:
     sql.execute(_BLANK_SUPPRESSED_ADDRESS, params)
     sql.execute(_ERASE_FORMER, params)
     return int(consents)
-
-
-def check_address(workspace_id: int, *, contact_id: int, address: str) -> None:
-    """Refuses to erase a contact that has another address than the one that was meant.
-
-    The caller has taken the consent lock, which a change of address waits for.
-    """
-    contact = queries.get_contact(workspace_id, contact_id=contact_id)
-    if contact.address.lower() != address.lower():
-        raise AddressChangedError(
-            say(
-                "Meanwhile the contact has another address, and nobody was erased. Look at the"
-                " contact, and ask again."
-            )
-        )
 
 
 # Nobody confirmed that they want mail. A contact with an id of the caller's own is the caller's.

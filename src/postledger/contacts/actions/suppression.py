@@ -9,7 +9,7 @@ from django.db import transaction
 from psycopg import sql as pg
 
 from postledger.accounts import trail
-from postledger.contacts import consent, lists, sql, suppressions
+from postledger.contacts import consent, lists, queries, sql, suppressions
 from postledger.contacts.actions import apply_feedback
 from postledger.contacts.consent import ConsentChange, Origin
 from postledger.contacts.models import List
@@ -62,16 +62,20 @@ def suppress(  # noqa: PLR0913  what a suppression is, each part by its name
     actor: str,
     list_key: str | None = None,
     note: str = "",
+    contact_id: int | None = None,
 ) -> bool:
     """Suppresses an address for one list or for all mail; False when it was so already.
 
     The strongest reason stays. For all mail, each reason but `by_hand` sets the contact's state.
-    The history keeps the note.
+    The history keeps the note. If a contact was meant, it must have the address at that moment;
+    else nothing is suppressed: AddressChangedError.
     """
     canonical = addresses.canonical(address)
     origin = Origin("suppression", actor)
     with transaction.atomic():
         sql.take_consent_lock(workspace_id)
+        if contact_id is not None:
+            queries.check_address(workspace_id, contact_id=contact_id, address=canonical)
         if list_key is None:
             report = consent.suppression_report(canonical, reason=reason)
             changes = apply_feedback.apply_reports(

@@ -42,7 +42,8 @@ def test_one_click_asks_and_names_what_goes_and_the_second_launches(
     Workspace.objects.update(time_zone="Europe/Lisbon")
     moment = datetime.now(UTC) + timedelta(days=3)
     at = f"{moment:%Y-%m-%dT09:00}"
-    save(anna, draft, subject="June <3", list_key="readers", when="at", at=at)
+    line = {"field": ["domain"], "op": ["is"], "value": ["example.com"]}
+    save(anna, draft, subject="June <3", list_key="readers", when="at", at=at, **line)
     seen = Campaign.objects.get(pk=draft).updated_at.isoformat()
     path = f"campaigns/{draft}/edit/launch/"
 
@@ -56,6 +57,7 @@ def test_one_click_asks_and_names_what_goes_and_the_second_launches(
     assert asked.status_code == 200
     assert "<dt>Recipients</dt><dd>12</dd>" in text
     assert "<dt>Audience</dt><dd>Readers</dd>" in text
+    assert "<dt>Conditions</dt><dd>Domain of the address is example.com" in text
     assert "<dd>June <3</dd>" in text
     assert "news@acme.example" in text
     assert f"{moment:%A} {moment.day} {moment:%B %Y}, 09:00 WE" in text

@@ -179,6 +179,27 @@ def test_addresses_of_this_machine_in_a_mail_are_said_and_keep_it_from_reaching_
         assert "uploaded pictures" not in page
 
 
+def test_a_template_is_chosen_by_a_person_and_people_without_a_text_are_counted(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    press.people(anna.workspace_id, 3)
+    Contact.objects.filter(address="r1@example.com").update(locale="en")
+    alice.post("/v1/templates", {"id": "welcome", "name": "Welcome"})
+    text = {"subject": "Hi", "format": "markdown", "body": "Hello", "locale": "en"}
+    alice.post("/v1/templates/welcome/versions", {"texts": [text]})
+
+    page = anna.read(f"campaigns/{draft}/edit/")
+    unchosen = save(anna, draft, kind="template", template="")
+    kept = Campaign.objects.get(pk=draft).content
+    save(anna, draft, kind="template", template="welcome")
+    checks = read_text(anna.get(f"campaigns/{draft}/edit/checks/"))
+
+    assert '<option value="" selected>Choose…</option>' in page
+    assert "Choose a template." in read_text(unchosen)
+    assert kept["subject"] == "News for {{ name }}"
+    assert "2 people get no email: the template has no text in their language" in checks
+
+
 def test_the_checks_say_in_which_language_the_footer_is_and_why(
     alice: Caller, anna: Person, draft: int
 ) -> None:

@@ -140,7 +140,10 @@ def describe_deed(deed: Deed, number: int) -> tuple[str, list[str], str]:
             )
             sentences = [
                 _("Only for people who agreed: they get the emails of the list from now on."),
-                _("Who unsubscribed, bounced, reported spam or is suppressed stays off."),
+                _(
+                    "Who unsubscribed from this list or from everything, bounced, reported spam or"
+                    " is suppressed stays off."
+                ),
             ]
             return heading % shown, sentences, _("Add to the list")
         case Deed.REMOVE:

@@ -189,8 +189,8 @@ class DraftForm(PageForm):
         self.workspace_id, self.campaign = workspace_id, campaign
         offers = {
             "list_key": self._list_lists(choices.lists, posted),
-            "template": choices.templates,
-            "article": choices.articles,
+            "template": _ask_to_choose(choices.templates, first.get("template")),
+            "article": _ask_to_choose(choices.articles, first.get("article")),
             "sender": choices.senders,
             "segment": choices.segments,
         }
@@ -372,6 +372,11 @@ class DraftForm(PageForm):
         if window is None or len(window.spans) == 1:
             return ""
         return ", ".join(f"{opens:%H:%M}-{closes:%H:%M}" for opens, closes in window.spans)
+
+
+def _ask_to_choose(offered: Sequence[Choice], value: object) -> Sequence[Choice]:
+    """Nothing is chosen by itself: what is written would make room for it."""
+    return offered if value or not offered else [("", _("Choose…")), *offered]
 
 
 def _include(

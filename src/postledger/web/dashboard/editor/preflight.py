@@ -8,6 +8,7 @@ from time import monotonic
 from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from postledger.accounts import integrations, sender_dns, sending_limits
 from postledger.accounts import queries as accounts
@@ -27,6 +28,7 @@ from postledger.deliveries.entries import Hold
 from postledger.deliveries.explanations import why
 from postledger.dispatch import heartbeat
 from postledger.lib import loopback
+from postledger.mailing.chunks import Exclusion
 from postledger.pacing.outlook import Outlook
 from postledger.providers.headers import InvalidHeaderError
 from postledger.web.dashboard import formats
@@ -124,6 +126,7 @@ def _check_draft(
         *_check_people(counts, may_grow=_may_grow(workspace_id)),
         *_check_consent(counts),
         *_check_left_out(counts),
+        *_check_languages(counts),
         *content.lines,
         *content_checks.describe_links(reports or (), recipient_count=counts.number),
         *content_checks.check_values(
@@ -251,6 +254,19 @@ def _check_left_out(counts: RecipientCounts) -> Iterator[Check]:
         )
         values = {"reason": words.describe_exclusion(reason), "number": formats.count(number)}
         yield Check(WARNING, title, text % values, "#audience")
+
+
+def _check_languages(counts: RecipientCounts) -> Iterator[Check]:
+    if number := counts.excluded.get(Exclusion.MISSING_LOCALE, 0):
+        title = ngettext(
+            "%(number)s person gets no email: the template has no text in their language",
+            "%(number)s people get no email: the template has no text in their language",
+            number,
+        ) % {"number": formats.count(number)}
+        text = _(
+            "Add their language to the template, or choose in it a language for everybody else."
+        )
+        yield Check(WARNING, title, text, "#audience")
 
 
 def _check_footer(visitor: Visitor, sender: Sender) -> Iterator[Check]:

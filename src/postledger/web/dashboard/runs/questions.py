@@ -44,16 +44,16 @@ def make_question(  # noqa: PLR0913  each part by its name
     now: datetime,
 ) -> Question:
     name = drafts.name_campaign(workspace_id, run.campaign_id)
-    make = {
-        Step.CANCEL: _ask_to_cancel,
-        Step.CLOSE: _ask_to_close,
-    }
-    if step is Step.RETRY:
-        heading, sentences, go = _ask_to_retry(retry)
-    elif step is Step.SEND_REMAINING:
-        heading, sentences, go = _ask_to_send_remaining(run, formats.isolate(name), retry)
-    else:
-        heading, sentences, go = make[step](run, formats.isolate(name))
+    shown = formats.isolate(name)
+    match step:
+        case Step.RETRY:
+            heading, sentences, go = _ask_to_retry(retry)
+        case Step.SEND_REMAINING:
+            heading, sentences, go = _ask_to_send_remaining(run, shown, retry)
+        case Step.CANCEL:
+            heading, sentences, go = _ask_to_cancel(run, shown, is_ahead=rows.is_ahead(run, now))
+        case _:
+            heading, sentences, go = _ask_to_close(run, shown)
     is_cancel = step is Step.CANCEL
     is_large = is_cancel and run.waiting >= LARGE
     return Question(
@@ -81,22 +81,23 @@ def _name_keeping(run: Progress, now: datetime) -> str:
 type _Text = tuple[str, Sequence[str], str]
 
 
-def _ask_to_cancel(run: Progress, name: str) -> _Text:
+def _ask_to_cancel(run: Progress, name: str, *, is_ahead: bool) -> _Text:
     waiting = run.waiting
     number = {"number": formats.count(waiting)}
     lost = ngettext(
         "%(number)s person will not get it.", "%(number)s people will not get it.", waiting
     )
     unplanned = _("Its audience is still being planned: nobody who is not planned yet gets it.")
+    begun = _(
+        "What has been accepted stays accepted, and what is with the provider at this moment may"
+        " still go."
+    )
     return (
         _("Cancel %(name)s?") % {"name": name},
         [
             *([lost % number] if waiting or run.planned_at else []),
             *([] if run.planned_at else [unplanned]),
-            _(
-                "What has been accepted stays accepted, and what is with the provider at this"
-                " moment may still go."
-            ),
+            *([] if is_ahead else [begun]),
             _("This cannot be undone; to stop for a while, pause it instead."),
         ],
         ngettext("Cancel %(number)s email", "Cancel %(number)s emails", waiting) % number,

@@ -46,7 +46,10 @@ OBSTACLES: Mapping[Obstacle, Word] = {
         "None can be tried again now: their recipients have paused, unsubscribed or complained"
         " since, or their addresses bounced or were suppressed."
     ),
-    Obstacle.NOBODY_LEFT: gettext_lazy("Nobody is left over: everybody was mailed or tried."),
+    Obstacle.NOBODY_LEFT: gettext_lazy(
+        "Nobody is left over: everybody was mailed or tried. People who were added after the launch"
+        " are not part of it."
+    ),
     Obstacle.IS_TEST: gettext_lazy("A test has no rest."),
 }
 # Beside the name of the step, its glyph; a step with an ellipsis asks first.

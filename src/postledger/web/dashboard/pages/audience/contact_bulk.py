@@ -8,9 +8,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
-from postledger.contacts import queries
+from postledger.contacts import queries, reach
 from postledger.contacts.actions import bulk
 from postledger.contacts.lists import ListUnknownError
 from postledger.lib.errors import RefusedError
@@ -73,6 +74,8 @@ def _make_question(
     request: HttpRequest, visitor: Visitor, deed: Deed, contact_ids: Sequence[int]
 ) -> Question:
     heading, sentences, go = bulk_forms.describe_deed(deed, len(contact_ids))
+    if deed is Deed.ADD:
+        sentences += _warn_of_leavers(visitor, contact_ids)
     return Question(
         heading=heading,
         sentences=[_name_people(visitor, contact_ids), *sentences],
@@ -81,6 +84,20 @@ def _make_question(
         back_url=_find_list(request, visitor),
         back_title=_("Contacts"),
     )
+
+
+def _warn_of_leavers(visitor: Visitor, contact_ids: Sequence[int]) -> list[str]:
+    """Nothing keeps them off a list on which they never were."""
+    known = reach.read_reach(visitor.workspace.pk, contact_ids, now=datetime.now(UTC))
+    number = sum(one.kept_back == reach.LEFT_EVERY_LIST for one in known.values())
+    text = ngettext(
+        "%(number)s of them left every list they were on, and would be on one again: leave them"
+        " out, unless they asked for it.",
+        "%(number)s of them left every list they were on, and would be on one again: leave out"
+        " those who did not ask for it.",
+        number,
+    )
+    return [text % {"number": formats.count(number)}] if number else []
 
 
 def _name_people(visitor: Visitor, contact_ids: Sequence[int]) -> str:

@@ -15,9 +15,9 @@ from django.views.decorators.http import require_http_methods
 
 from postledger.contacts import lists, queries, suppressions
 from postledger.contacts.actions import suppression
-from postledger.contacts.actions.erasing import AddressChangedError
 from postledger.contacts.actions.restoration import SuppressionChangedError
 from postledger.contacts.models import Contact
+from postledger.contacts.queries import AddressChangedError
 from postledger.contacts.states import ContactState, SuppressionReason
 from postledger.contacts.unsubscribe_links import GENERAL
 from postledger.lib.errors import RefusedError
@@ -76,13 +76,15 @@ def suppress(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRes
             has_changed = suppression.suppress(
                 visitor.workspace.pk,
                 address=contact.address,
+                contact_id=contact_id,
                 list_key=form.cleaned_data["scope"] or None,
                 reason=SuppressionReason.BY_HAND,
                 note=form.cleaned_data["reason"],
                 actor=visitor.actor,
             )
-        except RefusedError as error:  # its list was archived meanwhile
+        except RefusedError as error:  # its list was archived, or its address corrected meanwhile
             form.add_error("scope", translate(error))
+            contact = _find(visitor, contact_id)
         else:
             done = _("Suppressed.") if has_changed else _("It was suppressed already.")
             return _leave(request, visitor, contact, done)

@@ -324,6 +324,7 @@ def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
             "own_choices": _list_own_choices(visitor, shown.preview),
             "kept_back": import_figures.list_kept_back(shown.preview),
             "kept_back_count": sum(shown.preview["kept_back"].values()),
+            "not_subscribed_count": import_figures.count_not_subscribed(shown.preview),
             "reads_old_states": Field.OLD_STATE in shown.mapping.values(),
             "problem_count": shown.preview.get("problem_count", 0),  # older dry runs have none
             "changing": shown.preview["created"] + shown.preview["updated"],

@@ -25,6 +25,7 @@ from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.mailing.content_source import InlineSource, PageSource
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.audience import audience_words
 from postledger.web.dashboard.components import why
 from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.components.why import Why
@@ -171,7 +172,7 @@ def _name_parts(visitor: Visitor, campaign: CampaignFacts, *, now: datetime) -> 
     lists = queries.name_lists(workspace_id, [campaign.list_key or ""])
     return {
         "list_name": lists.get(campaign.list_key or "", ""),
-        "has_conditions": bool(campaign.audience),
+        "audience": audience_words.describe_audience(workspace_id, campaign.audience),
         "subject": _find_subject(workspace_id, campaign, now=now),
         "local_time": formats.full_time(timing.local_time) if timing.local_time else "",
         "hours": hours_words.describe_hours(

@@ -75,6 +75,21 @@ addEventListener("beforeunload", (event) => {
   if (isHalfWritten) event.preventDefault();
 });
 
+// A second click sends nothing twice. htmx has prevented the default of its own forms already.
+addEventListener("submit", (event) => {
+  const form = event.target;
+  if (event.defaultPrevented || form.method !== "post" || event.submitter?.formTarget) return;
+  if ("sent" in form.dataset) {
+    event.preventDefault();
+    return;
+  }
+  form.dataset.sent = "";
+  setTimeout(() => delete form.dataset.sent, 10000); // no answer came: it can be sent again
+});
+addEventListener("pageshow", () => { // the browser came back to the page as it was left
+  for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
+});
+
 // A part that cannot be refreshed says so, in place of old figures that look new.
 document.addEventListener("htmx:afterRequest", (event) => {
   document.body.toggleAttribute("data-stale", !event.detail.successful);
