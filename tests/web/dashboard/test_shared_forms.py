@@ -15,6 +15,7 @@ from postledger.accounts.people.roles import Role
 from postledger.content import articles, templates
 from postledger.content.models import Slice
 from postledger.content.slices import SliceFields
+from postledger.web.dashboard.content.slice_form import SliceForm
 from tests import cast
 from tests.contacts import people
 from tests.web.dashboard import visitors
@@ -343,6 +344,35 @@ def test_what_the_form_cannot_show_whole_stays_whole(anna: Person) -> None:
     piece = Slice.objects.get(pk=number)
     assert sender.rate_per_second == 1234.5678
     assert (piece.title, piece.body_md, piece.dek) == ("Two\nlines ", "  code\n", "Dek")
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["before", "while it is saved"])
+def test_a_slice_that_was_deleted_meanwhile_stays_on_the_page_and_is_added_anew(
+    anna: Person, bob: Person, monkeypatch: pytest.MonkeyPatch, *, is_late: bool
+) -> None:
+    path = make_slice(anna.workspace_id)
+    form, read_fields = read_form(anna.get(path)), SliceForm.read_fields
+
+    def delete_first(form: SliceForm) -> SliceFields | None:
+        bob.post(f"{path}delete/")
+        return read_fields(form)
+
+    with monkeypatch.context() as patch:
+        if is_late:
+            patch.setattr(SliceForm, "read_fields", delete_first)
+        else:
+            bob.post(f"{path}delete/")
+        told = send(anna, path, form, body_md="Long text")
+
+    page = told.content.decode()
+    assert told.status_code == 409
+    assert "Somebody deleted this slice meanwhile, so nothing was saved." in page
+    assert f'action="{anna.url("content/articles/may/slices/new/")}"' in page
+    assert not Slice.objects.exists()
+    assert send(anna, "content/articles/may/slices/new/", read_form(told)).status_code == 302
+    piece = Slice.objects.get()
+    assert (piece.title, piece.body_md) == ("Title", "Long text")
+    assert anna.get(path).status_code == 404
 
 
 def test_a_version_that_was_written_on_an_older_one_is_asked_about(
