@@ -15,7 +15,9 @@ from postledger.accounts.people.roles import Role
 from postledger.content import articles, templates
 from postledger.content.models import Slice
 from postledger.content.slices import SliceFields
+from postledger.content.versions import Version
 from postledger.web.dashboard.content.slice_form import SliceForm
+from postledger.web.dashboard.content.version_form import VersionForm
 from tests import cast
 from tests.contacts import people
 from tests.web.dashboard import visitors
@@ -396,3 +398,48 @@ def test_a_version_that_was_written_on_an_older_one_is_asked_about(
     again = write(anna, text(subject="Of Anna {{ city }}"), required="city", base=newest)
     assert again.status_code == 302
     assert len(templates.list_versions(anna.workspace_id, key="welcome")) == 3
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["before", "while it is saved"])
+def test_a_version_of_a_template_that_was_archived_meanwhile_stays_on_the_page(
+    anna: Person, bob: Person, monkeypatch: pytest.MonkeyPatch, *, is_late: bool
+) -> None:
+    anna.post("content/new-template/", name="Welcome", key="welcome")
+    write(anna, text(), required="city")
+    path, read_version = "content/templates/welcome/", VersionForm.read_version
+    form = read_form(anna.get(f"{path}write/")) | {"texts-0-subject": ["Of Anna {{ city }}"]}
+
+    def archive_first(form: VersionForm) -> Version | None:
+        bob.post(f"{path}archive/")
+        return read_version(form)
+
+    with monkeypatch.context() as patch:
+        if is_late:
+            patch.setattr(VersionForm, "read_version", archive_first)
+        else:
+            bob.post(f"{path}archive/")
+        told = send(anna, f"{path}write/", form)
+
+    assert told.status_code == 422
+    assert "The template was archived meanwhile, so nothing was saved." in told.content.decode()
+    kept = read_form(told)
+    assert kept | {"csrfmiddlewaretoken": form["csrfmiddlewaretoken"]} == form
+    assert anna.get(f"{path}write/").status_code == 404
+    bob.post(f"{path}restore/")
+    assert send(anna, f"{path}write/", kept).status_code == 302
+    newest = templates.find_version(anna.workspace_id, key="welcome", number=None)
+    assert (newest.number, newest.texts[0].subject) == (2, "Of Anna {{ city }}")
+
+
+def test_a_text_is_added_to_a_version_of_a_template_that_was_archived_meanwhile(
+    anna: Person,
+) -> None:
+    anna.post("content/new-template/", name="Welcome", key="welcome")
+    anna.post("content/templates/welcome/archive/")
+
+    added = write(anna, text(subject="Of Anna"), add="1")
+    built_in = anna.post("content/templates/open-seat/write/", required="")
+
+    assert added.status_code == 200
+    assert read_form(added)["texts-0-subject"] == ["Of Anna"]
+    assert built_in.status_code == 404
