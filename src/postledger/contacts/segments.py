@@ -90,7 +90,7 @@ def change_filter(  # noqa: PLR0913  names of arguments, each with a meaning of 
     """
     audience.check(workspace_id, parsing.parse(dict(stored), now=now))
     with transaction.atomic():
-        segment = _lock(workspace_id, segment_id)
+        segment = lock_segment(workspace_id, segment_id)
         if digest_filter(segment.filter) == digest_filter(stored):
             return
         if seen not in {"", digest_filter(segment.filter)}:
@@ -108,7 +108,7 @@ def digest_filter(stored: Mapping[str, Any]) -> str:
 def delete_segment(workspace_id: int, segment_id: int, *, actor: str) -> None:
     """Campaigns that took its filter over keep it."""
     with transaction.atomic():
-        segment = _lock(workspace_id, segment_id)
+        segment = lock_segment(workspace_id, segment_id)
         segment.delete()
         _note(workspace_id, "segment.deleted", segment_id, actor=actor, name=segment.name)
 
@@ -124,7 +124,8 @@ def get_segment(workspace_id: int, segment_id: int) -> Segment:
     return segment
 
 
-def _lock(workspace_id: int, segment_id: int) -> Segment:
+def lock_segment(workspace_id: int, segment_id: int) -> Segment:
+    """Its row; the caller is in a transaction."""
     segment = _own(workspace_id).select_for_update().filter(pk=segment_id).first()
     if segment is None:
         raise _unknown(segment_id)

@@ -35,7 +35,7 @@ from postledger.web.dashboard.pages.audience.imports import UploadForm
 from postledger.web.dashboard.pages.audience.lists import ListFields, ListForm, NewListForm
 from postledger.web.dashboard.pages.audience.segments import NameForm
 from postledger.web.dashboard.pages.campaigns.editor import NewCampaignForm
-from postledger.web.dashboard.pages.content.articles import NewArticleForm, TitleForm
+from postledger.web.dashboard.pages.content.articles import NewArticleForm, RenameForm, TitleForm
 from postledger.web.dashboard.pages.content.branding import BrandingForm
 from postledger.web.dashboard.pages.content.templates import NewTemplateForm
 from postledger.web.dashboard.pages.senders.hold import HoldForm
@@ -59,7 +59,7 @@ from tests.web.focus import check_focus, list_elements
 pytestmark = pytest.mark.django_db
 
 # Bases, whose fields are those of other forms.
-BASES: set[type[PageForm]] = {SharedForm, BulkForm, IntegrationForm, ListFields}
+BASES: set[type[PageForm]] = {SharedForm, BulkForm, IntegrationForm, ListFields, TitleForm}
 WRONG = "\0"  # no field takes it
 
 type Values = Mapping[str, object]
@@ -141,7 +141,7 @@ REFUSALS = [
         {**TEXTS, **MARKDOWN},
     ),
     Refusal(NewArticleForm, "new_article", "title key", "title"),
-    Refusal(TitleForm, "article_rename", "title", "title"),
+    Refusal(RenameForm, "article_rename", "title", "title"),
     Refusal(SliceForm, "new_slice", "scope_ocd_id body_md sort_index", "body_md"),
     Refusal(SliceForm, "slice", "published_until sort_index", "published_until"),
     Refusal(BrandingForm, "branding_save", "accent name address", "accent"),

@@ -1,7 +1,8 @@
 """Two people with the same page open: nobody's change is lost unseen. Pages without scripts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from typing import Any, override
 from uuid import UUID
@@ -12,9 +13,13 @@ from postledger.accounts import integrations, provider_accounts, workspaces
 from postledger.accounts.integrations import IntegrationKind
 from postledger.accounts.models import AuditEntry, Member, ProviderAccount, Sender, Workspace
 from postledger.accounts.people.roles import Role
+from postledger.contacts import segments
 from postledger.content import articles, templates
 from postledger.content.models import Slice
 from postledger.content.slices import SliceFields
+from postledger.content.versions import Version
+from postledger.web.dashboard.content.slice_form import SliceForm
+from postledger.web.dashboard.content.version_form import VersionForm
 from tests import cast
 from tests.contacts import people
 from tests.web.dashboard import visitors
@@ -70,13 +75,25 @@ class FormReader(HTMLParser):
 
 @dataclass(frozen=True)
 class Case:
-    """A page, a field with two other values for it, and another field with a value."""
+    """A page, a field with two other values for it, and perhaps another field with a value."""
 
     make_path: Callable[[int], str]
     own: tuple[str, str, str]
-    other: tuple[str, str]
+    other: Mapping[str, str] = field(default_factory=dict)
     action: str = ""  # where the form goes, if not to its page
-    more: Mapping[str, str] = field(default_factory=dict)
+
+
+def make_article(workspace_id: int) -> str:
+    articles.create(workspace_id, key="may", title="May", actor="a")
+    return "content/articles/may/rename/"
+
+
+def make_segment(workspace_id: int) -> str:
+    stored = {"all": [{"field": "attributes.plan", "is": "plus"}]}
+    number = segments.create_segment(
+        workspace_id, name="Readers", stored=stored, actor="a", now=datetime.now(UTC)
+    )
+    return f"segments/{number}/"
 
 
 def make_slice(workspace_id: int) -> str:
@@ -110,33 +127,37 @@ def find_sender(path: str) -> Callable[[int], str]:
 
 CASES = {
     "settings": Case(
-        lambda _id: "settings/", ("name", "Acme One", "Acme Two"), ("test_emails", "t@example.com")
+        lambda _id: "settings/", ("name", "Acme One", "Acme Two"), {"test_emails": "t@example.com"}
     ),
     "branding": Case(
         lambda _id: "content/branding/",
         ("address", "1 Road", "2 Road"),
-        ("accent", "#1d4ed8"),
+        {"accent": "#1d4ed8"},
         "content/branding/save/",
     ),
-    "slice": Case(make_slice, ("body_md", "Long\n\ntext", "Short"), ("title", "A new title")),
-    "limits": Case(find_sender("limits"), ("rate_per_hour", "100", "200"), ("daily_limit", "500")),
+    "slice": Case(make_slice, ("body_md", "Long\n\ntext", "Short"), {"title": "A new title"}),
+    "limits": Case(find_sender("limits"), ("rate_per_hour", "100", "200"), {"daily_limit": "500"}),
     "hours": Case(
         find_sender("limits"),
         ("spans", "09:00-12:00", "10:00-12:00"),
-        ("rate_per_second", "1.1250"),
+        {"rate_per_second": "1.1250"},
     ),
-    "identity": Case(find_sender("edit"), ("name", "Anna's", "Bob's"), ("account", "")),
+    "identity": Case(find_sender("edit"), ("name", "Anna's", "Bob's"), {"account": ""}),
     "list": Case(
-        make_list, ("name", "Old news", "All news"), ("is_public", "on"), "lists/news/change/"
+        make_list, ("name", "Old news", "All news"), {"is_public": "on"}, "lists/news/change/"
     ),
     "notion": Case(
         set_up_notion,
         ("mailouts", str(UUID(int=0)), str(UUID(int=1))),
-        ("errors_database", str(UUID(int=2))),
+        {"errors_database": str(UUID(int=2))},
     ),
-    "member": Case(make_member, ("daily_limit", "100", "200"), ("role", "manager")),
+    "member": Case(make_member, ("daily_limit", "100", "200"), {"role": "manager"}),
+    "article": Case(make_article, ("title", "Old news", "All news")),
+    "segment": Case(make_segment, ("name", "Old readers", "All readers")),
 }
 every_form = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+_LARGER = {name: case for name, case in CASES.items() if case.other}
+every_larger_form = pytest.mark.parametrize("case", _LARGER.values(), ids=_LARGER)
 
 
 @pytest.fixture
@@ -160,25 +181,30 @@ def read_form(response: Any) -> dict[str, list[str]]:
     return form
 
 
+def pick(form: Mapping[str, list[str]], names: Iterable[str]) -> Mapping[str, str]:
+    """Fields with one value each."""
+    return {name: value for name in names for [value] in [form[name]]}
+
+
 def send(who: Person, path: str, form: Mapping[str, Any], **changes: str) -> Any:
     return who.client.post(who.url(path), {**form, **changes})
 
 
-@every_form
+@every_larger_form
 def test_changes_of_different_fields_are_both_kept(case: Case, anna: Person, bob: Person) -> None:
     path = case.make_path(anna.workspace_id)
     target = case.action or path
-    (name, value, _second), (other_name, other_value) = case.own, case.other
+    name, value, _second = case.own
     form_of_anna, form_of_bob = read_form(anna.get(path)), read_form(bob.get(path))
 
     answers = [
-        send(bob, target, form_of_bob, **{other_name: other_value}),
+        send(bob, target, form_of_bob, **case.other),
         send(anna, target, form_of_anna, **{name: value}),
     ]
 
     stored = read_form(anna.get(path))
     assert [answer.status_code for answer in answers] == [302, 302]
-    assert (stored[name], stored[other_name]) == ([value], [other_value])
+    assert pick(stored, [name, *case.other]) == {name: value, **case.other}
 
 
 @every_form
@@ -187,9 +213,9 @@ def test_who_changes_the_same_field_second_is_told_and_decides(
 ) -> None:
     path = case.make_path(anna.workspace_id)
     target = case.action or path
-    (name, first, second), (other_name, other_value) = case.own, case.other
+    name, first, second = case.own
     form_of_anna, form_of_bob = read_form(anna.get(path)), read_form(bob.get(path))
-    send(bob, target, form_of_bob, **{name: first, other_name: other_value})
+    send(bob, target, form_of_bob, **{name: first, **case.other})
 
     told = send(anna, target, form_of_anna, **{name: second})
 
@@ -198,26 +224,26 @@ def test_who_changes_the_same_field_second_is_told_and_decides(
     assert "Bob changed this while you had it open" in page
     assert f'href="{anna.url(path)}" target="_blank"' in page
     assert form[name] == [second], "what was typed stays"
-    assert form[other_name] == [other_value], "what was not touched is shown as it is stored"
+    assert pick(form, case.other) == case.other, "what was not touched is shown as it is stored"
     assert read_form(anna.get(path))[name] == [first], "nothing is stored yet"
 
     assert send(anna, target, form).status_code == 302
     stored = read_form(anna.get(path))
-    assert (stored[name], stored[other_name]) == ([second], [other_value])
+    assert pick(stored, [name, *case.other]) == {name: second, **case.other}
 
 
 @every_form
 def test_a_form_that_nobody_touched_changes_nothing(case: Case, anna: Person, bob: Person) -> None:
     path = case.make_path(anna.workspace_id)
-    (name, value, _second), (other_name, other_value) = case.own, case.other
+    name, value, _second = case.own
     untouched = read_form(anna.get(path))
     form = read_form(bob.get(path))
-    send(bob, case.action or path, form, **{name: value, other_name: other_value})
+    send(bob, case.action or path, form, **{name: value, **case.other})
     entries = AuditEntry.objects.count()
 
     assert send(anna, case.action or path, untouched).status_code == 302
     stored = read_form(anna.get(path))
-    assert (stored[name], stored[other_name]) == ([value], [other_value])
+    assert pick(stored, [name, *case.other]) == {name: value, **case.other}
     assert AuditEntry.objects.count() == entries, "and says nothing"
 
 
@@ -345,6 +371,35 @@ def test_what_the_form_cannot_show_whole_stays_whole(anna: Person) -> None:
     assert (piece.title, piece.body_md, piece.dek) == ("Two\nlines ", "  code\n", "Dek")
 
 
+@pytest.mark.parametrize("is_late", [False, True], ids=["before", "while it is saved"])
+def test_a_slice_that_was_deleted_meanwhile_stays_on_the_page_and_is_added_anew(
+    anna: Person, bob: Person, monkeypatch: pytest.MonkeyPatch, *, is_late: bool
+) -> None:
+    path = make_slice(anna.workspace_id)
+    form, read_fields = read_form(anna.get(path)), SliceForm.read_fields
+
+    def delete_first(form: SliceForm) -> SliceFields | None:
+        bob.post(f"{path}delete/")
+        return read_fields(form)
+
+    with monkeypatch.context() as patch:
+        if is_late:
+            patch.setattr(SliceForm, "read_fields", delete_first)
+        else:
+            bob.post(f"{path}delete/")
+        told = send(anna, path, form, body_md="Long text")
+
+    page = told.content.decode()
+    assert told.status_code == 409
+    assert "Somebody deleted this slice meanwhile, so nothing was saved." in page
+    assert f'action="{anna.url("content/articles/may/slices/new/")}"' in page
+    assert not Slice.objects.exists()
+    assert send(anna, "content/articles/may/slices/new/", read_form(told)).status_code == 302
+    piece = Slice.objects.get()
+    assert (piece.title, piece.body_md) == ("Title", "Long text")
+    assert anna.get(path).status_code == 404
+
+
 def test_a_version_that_was_written_on_an_older_one_is_asked_about(
     anna: Person, bob: Person
 ) -> None:
@@ -366,3 +421,48 @@ def test_a_version_that_was_written_on_an_older_one_is_asked_about(
     again = write(anna, text(subject="Of Anna {{ city }}"), required="city", base=newest)
     assert again.status_code == 302
     assert len(templates.list_versions(anna.workspace_id, key="welcome")) == 3
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["before", "while it is saved"])
+def test_a_version_of_a_template_that_was_archived_meanwhile_stays_on_the_page(
+    anna: Person, bob: Person, monkeypatch: pytest.MonkeyPatch, *, is_late: bool
+) -> None:
+    anna.post("content/new-template/", name="Welcome", key="welcome")
+    write(anna, text(), required="city")
+    path, read_version = "content/templates/welcome/", VersionForm.read_version
+    form = read_form(anna.get(f"{path}write/")) | {"texts-0-subject": ["Of Anna {{ city }}"]}
+
+    def archive_first(form: VersionForm) -> Version | None:
+        bob.post(f"{path}archive/")
+        return read_version(form)
+
+    with monkeypatch.context() as patch:
+        if is_late:
+            patch.setattr(VersionForm, "read_version", archive_first)
+        else:
+            bob.post(f"{path}archive/")
+        told = send(anna, f"{path}write/", form)
+
+    assert told.status_code == 422
+    assert "The template was archived meanwhile, so nothing was saved." in told.content.decode()
+    kept = read_form(told)
+    assert kept | {"csrfmiddlewaretoken": form["csrfmiddlewaretoken"]} == form
+    assert anna.get(f"{path}write/").status_code == 404
+    bob.post(f"{path}restore/")
+    assert send(anna, f"{path}write/", kept).status_code == 302
+    newest = templates.find_version(anna.workspace_id, key="welcome", number=None)
+    assert (newest.number, newest.texts[0].subject) == (2, "Of Anna {{ city }}")
+
+
+def test_a_text_is_added_to_a_version_of_a_template_that_was_archived_meanwhile(
+    anna: Person,
+) -> None:
+    anna.post("content/new-template/", name="Welcome", key="welcome")
+    anna.post("content/templates/welcome/archive/")
+
+    added = write(anna, text(subject="Of Anna"), add="1")
+    built_in = anna.post("content/templates/open-seat/write/", required="")
+
+    assert added.status_code == 200
+    assert read_form(added)["texts-0-subject"] == ["Of Anna"]
+    assert built_in.status_code == 404

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -17,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from postledger.accounts import constraints
 from postledger.accounts.people.roles import Permission
+from postledger.accounts.trail import Action
 from postledger.contacts import audience, segments
 from postledger.contacts.filters import parsing
 from postledger.contacts.models import Segment
@@ -30,6 +32,7 @@ from postledger.web.dashboard.editor import choices
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.parameters import read_number, read_text
+from postledger.web.dashboard.shared_form import SharedForm
 from postledger.web.shared.sentences import translate
 
 # To count one segment, and all of them; the others are estimated.
@@ -37,10 +40,11 @@ _PATIENCE, _PATIENCE_FOR_ALL = timedelta(seconds=2), timedelta(seconds=4)
 _LEAST = timedelta(milliseconds=1)
 
 
-class NameForm(PageForm):
+class NameForm(SharedForm):
     name = forms.CharField(
         label=pgettext_lazy("of a thing", "Name"), max_length=constraints.LONGEST_NAME
     )
+    changed_by: ClassVar[Mapping[str, Action]] = {"name": "segment.renamed"}
 
 
 @require_safe
@@ -132,21 +136,35 @@ def _write_query(posted: QueryDict, name: str, replaced: int | None, seen: str) 
 @require_http_methods(["GET", "HEAD", "POST"])
 def rename(request: HttpRequest, visitor: Visitor, segment_id: int) -> HttpResponse:
     segment = segments.get_segment(visitor.workspace.pk, segment_id)
-    form = NameForm(request.POST or None, initial={"name": segment.name})
-    if request.method == "POST" and form.is_valid():
-        try:
-            name = form.cleaned_data["name"]
-            segments.rename_segment(
-                visitor.workspace.pk, segment_id, name=name, actor=visitor.actor
-            )
-        except NotFoundError:
-            raise
-        except RefusedError as error:
-            form.add_error("name", translate(error))
-        else:
-            return redirect("segments", visitor.workspace.pk)
+    posted = request.POST if request.method == "POST" else None
+    form = NameForm({"name": segment.name}, posted)
+    if form.is_valid() and _rename(visitor, segment_id, form):
+        return redirect("segments", visitor.workspace.pk)
     question = _ask_about(visitor, segment, _("Rename %(name)s"), _("Rename"), [])
-    return ask(request, visitor, question, form)
+    values = {"title": question.heading, "question": question, "form": form}
+    return render_page(
+        request, visitor, "dashboard/audience/segment_rename.html", values, status=form.status
+    )
+
+
+def _rename(visitor: Visitor, segment_id: int, form: NameForm) -> bool:
+    """Writes a changed name; False if it is refused or in conflict."""
+    workspace_id = visitor.workspace.pk
+    try:
+        with transaction.atomic():
+            stored = segments.lock_segment(workspace_id, segment_id)
+            if not form.take_over({"name": stored.name}):
+                url = reverse("segment", args=[workspace_id, segment_id])
+                form.describe_conflict(visitor, subjects=[f"segment {segment_id}"], url=url)
+                return False
+            if form.changed:
+                name = form.cleaned_data["name"]
+                segments.rename_segment(workspace_id, segment_id, name=name, actor=visitor.actor)
+    except NotFoundError:
+        raise
+    except RefusedError as error:
+        form.add_error("name", translate(error))
+    return form.is_valid()
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -1,13 +1,17 @@
 """The articles of a workspace, and each as it is seen from any places."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import ClassVar
 
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
@@ -15,6 +19,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from postledger.accounts import constraints
 from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.people.roles import Permission
+from postledger.accounts.trail import Action
 from postledger.campaigns import article_deletion, listing
 from postledger.campaigns.article_deletion import ArticleInUseError
 from postledger.content import articles, previews
@@ -32,6 +37,7 @@ from postledger.web.dashboard.content.seen_from import SeenFrom
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.letter_frame import show_in_frame
+from postledger.web.dashboard.shared_form import SharedForm
 
 _LONGEST_KEY = 200
 _SHOWN = ("desktop", "phone", "text")
@@ -46,6 +52,10 @@ class TitleForm(PageForm):
         ),
         widget=forms.TextInput({"autocomplete": "off"}),
     )
+
+
+class RenameForm(TitleForm, SharedForm):
+    changed_by: ClassVar[Mapping[str, Action]] = {"title": "article.updated"}
 
 
 class NewArticleForm(TitleForm):
@@ -122,21 +132,30 @@ def _create(visitor: Visitor, form: NewArticleForm) -> bool:
 def rename(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
     article = articles.find_article(visitor.workspace.pk, key=key)
     posted = request.POST if request.method == "POST" else None
-    form = TitleForm(posted, initial={"title": article.title})
+    form = RenameForm({"title": article.title}, posted)
     if form.is_valid() and _rename(visitor, key, form):
         messages.success(request, _("Saved."))
         return redirect("article", visitor.workspace.pk, key)
     values = {"title": _("Rename the article"), "article": article, "form": form}
-    status = 422 if form.errors else 200
     return render_page(
-        request, visitor, "dashboard/content/article_rename.html", values, status=status
+        request, visitor, "dashboard/content/article_rename.html", values, status=form.status
     )
 
 
-def _rename(visitor: Visitor, key: str, form: TitleForm) -> bool:
-    title = form.cleaned_data["title"]
+def _rename(visitor: Visitor, key: str, form: RenameForm) -> bool:
+    """Writes a changed title; False if it is refused or in conflict."""
+    workspace_id = visitor.workspace.pk
     try:
-        articles.update(visitor.workspace.pk, key=key, title=title, actor=visitor.actor)
+        with transaction.atomic():
+            articles.lock(workspace_id, key=key)
+            stored = articles.find_article(workspace_id, key=key)
+            if not form.take_over({"title": stored.title}):
+                url = reverse("article_rename", args=[workspace_id, key])
+                form.describe_conflict(visitor, subjects=[f"article {key}"], url=url)
+                return False
+            if form.changed:
+                title = form.cleaned_data["title"]
+                articles.update(workspace_id, key=key, title=title, actor=visitor.actor)
     except InvalidNameError:
         form.add_error("title", _("Use printable characters only."))
     return form.is_valid()

@@ -30,7 +30,23 @@ def add(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, visitor: Visitor, key: str, slice_id: int) -> HttpResponse:
-    return _write(request, visitor, key, _find(visitor, key, slice_id))
+    try:
+        return _write(request, visitor, key, _find(visitor, key, slice_id))
+    except SliceUnknownError:
+        if request.method != "POST":
+            raise
+        return _offer_as_new(request, visitor, key)
+
+
+def _offer_as_new(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
+    """What was typed into a slice that somebody deleted meanwhile stays on the page."""
+    form = SliceForm(None, request.POST)
+    text = _(
+        "Somebody deleted this slice meanwhile, so nothing was saved. Save again to add it as a"
+        " new one."
+    )
+    form.add_error(None, text)
+    return _show_form(request, visitor, key, form, status=409)
 
 
 def _write(request: HttpRequest, visitor: Visitor, key: str, piece: Slice | None) -> HttpResponse:
@@ -40,13 +56,19 @@ def _write(request: HttpRequest, visitor: Visitor, key: str, piece: Slice | None
         said = _("Saved.") if fields.is_published else _SAVED_DRAFT
         messages.success(request, str(said))
         return redirect("article", visitor.workspace.pk, key)
+    return _show_form(request, visitor, key, form, status=form.status)
+
+
+def _show_form(
+    request: HttpRequest, visitor: Visitor, key: str, form: SliceForm, *, status: int
+) -> HttpResponse:
     values = {
-        "title": _("Change a slice") if piece else _("New slice"),
+        "title": _("Change a slice") if form.piece else _("New slice"),
         "article": articles.find_article(visitor.workspace.pk, key=key),
-        "piece": piece,
+        "piece": form.piece,
         "form": form,
     }
-    return render_page(request, visitor, "dashboard/content/slice.html", values, status=form.status)
+    return render_page(request, visitor, "dashboard/content/slice.html", values, status=status)
 
 
 def _store(

@@ -139,13 +139,10 @@ def compare(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
 def write(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
     """A new version, which begins as the newest; wrong input stays on the page."""
     template = find_template(visitor, key)
-    if template.is_builtin or template.archived_at is not None:
-        raise TemplateUnknownError
     posted = request.POST if request.method == "POST" else None
-    newest = None
-    if template.newest is not None:
-        newest = templates.find_version(visitor.workspace.pk, key=key, number=None)
-    form = VersionForm(visitor.workspace.pk, newest, posted)
+    if template.is_builtin or (template.archived_at is not None and posted is None):
+        raise TemplateUnknownError
+    form = VersionForm(visitor.workspace.pk, _find_newest(visitor, key), posted)
     is_saving = posted is not None and not {"add", "find"} & posted.keys()
     if posted is not None and "find" in posted:
         form.propose_variables()
@@ -171,6 +168,14 @@ def write(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
     return render_page(request, visitor, "dashboard/content/write.html", values, status=status)
 
 
+def _find_newest(visitor: Visitor, key: str) -> Version | None:
+    """None without any version, and if the template was archived meanwhile."""
+    try:
+        return templates.find_version(visitor.workspace.pk, key=key, number=None)
+    except TemplateUnknownError:
+        return None
+
+
 def _store(visitor: Visitor, key: str, form: VersionForm) -> int | None:
     try:
         version = form.read_version()
@@ -183,8 +188,13 @@ def _store(visitor: Visitor, key: str, form: VersionForm) -> int | None:
             actor=visitor.actor,
             after=form.base,
         )
-    except NotFoundError:
-        raise
+    except TemplateUnknownError:
+        text = _(
+            "The template was archived meanwhile, so nothing was saved. Restore it in another tab,"
+            " and save again."
+        )
+        form.variables.add_error(None, text)
+        return None
     except NewerVersionError:
         form.show_conflict(_find_conflict(visitor, key, form.newest))
         return None
