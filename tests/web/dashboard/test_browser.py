@@ -15,6 +15,7 @@ from postledger.accounts.models import User, Workspace
 from postledger.accounts.people.roles import Permission
 from postledger.accounts.queries import Organisation
 from postledger.campaigns.models import Campaign, Run
+from postledger.content.models import Slice
 from postledger.deliveries.entries import Body, StreamKind
 from postledger.lib.ids import DeliveryId
 from postledger.web.dashboard import page_rules, urls
@@ -424,7 +425,17 @@ def test_a_campaign_is_written_while_it_saves_itself_and_launched(
     assert Campaign.objects.get().content["subject"] == "Hello again"
 
 
-def test_a_test_goes_once_however_often_its_button_is_clicked(acme: Workspace, origin: str) -> None:
+# The second time when the first request is on its way.
+SUBMIT_TWICE = """() => {
+    const form = document.querySelector("[name=title]").form;
+    form.requestSubmit();
+    setTimeout(() => form.requestSubmit(), 30);
+}"""
+
+
+def test_a_test_goes_and_a_slice_is_made_once_however_often_a_button_is_clicked(
+    acme: Workspace, origin: str
+) -> None:
     organisation = Organisation("Acme", "1 Main St", "https://acme.example/unsubscribe")
     workspaces.set_organisation(acme.pk, organisation, actor="alice")
     draft = EXAMPLES["campaign_edit"].make_values(acme)["campaign_id"]
@@ -434,8 +445,14 @@ def test_a_test_goes_once_however_often_its_button_is_clicked(acme: Workspace, o
         page.get_by_role("button", name="Send test").dblclick()
         page.get_by_text("The test is on its way; its state is below.").wait_for()
         page.wait_for_load_state("networkidle")
+        article = EXAMPLES["article"].make_values(acme)["key"]
+        page.goto(reverse("new_slice", args=[acme.pk, article]))
+        page.fill("[name=title]", "Made once")
+        page.evaluate(SUBMIT_TWICE)
+        page.wait_for_url("**/articles/*/")
 
     assert Run.objects.get().is_test
+    assert Slice.objects.filter(title="Made once").count() == 1
 
 
 def insert_picture(page: Page) -> str:
