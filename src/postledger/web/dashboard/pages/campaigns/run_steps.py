@@ -16,9 +16,9 @@ from django.utils.translation import ngettext
 
 from postledger.campaigns.drafts import drafts
 from postledger.campaigns.launches import launching
-from postledger.campaigns.runs import progress, retry_outlook, run_control
+from postledger.campaigns.runs import progress, retry_outlook, run_control, run_steps
 from postledger.campaigns.runs.run_lookup import find_run
-from postledger.campaigns.runs.run_steps import Step
+from postledger.campaigns.runs.run_steps import Obstacle, Step
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard import formats, typed_numbers
 from postledger.web.dashboard.access import Visitor
@@ -58,12 +58,22 @@ def cancel(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse
         return _("Cancelled. What waited does not go any more.")
 
     typed, shown = (request.POST.get(name, "") for name in ("typed", "shown"))
-    is_typed = typed_numbers.is_same(typed, shown)
-    if request.method != "POST" or not is_typed:
+    is_answered = request.method == "POST" and typed_numbers.is_same(typed, shown)
+    if not is_answered or _asks_anew(visitor, run_id, shown):
         return _ask(request, visitor, run_id, Step.CANCEL)
     if "change" in request.POST:
         return _change_copy(request, visitor, run_id)
     return _do(request, visitor, run_id, act)
+
+
+def _asks_anew(visitor: Visitor, run_id: UUID, shown: str) -> bool:
+    """Whether the question is another one now: nothing waits any more, or so much more that its
+    number has to be typed. `shown` is the number that the person was asked for.
+    """
+    run = progress.find_progress(visitor.workspace.pk, run_id, now=datetime.now(UTC))
+    obstacle = run_steps.find_obstacle(Step.CANCEL, run, retry_outlook.NOTHING_FAILED)
+    has_grown = obstacle is None and not shown and run.waiting >= questions.LARGE
+    return has_grown or obstacle is Obstacle.NOTHING_WAITS
 
 
 def _change_copy(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
@@ -191,7 +201,7 @@ def _ask(
         return redirect("run", visitor.workspace.pk, run_id)
     question = questions.make_question(visitor.workspace.pk, run, step, retry, code=code, now=now)
     values: dict[str, Any] = {"title": question.heading, "question": question, "run": run}
-    is_wrong = request.method == "POST"
+    is_wrong = bool(request.POST.get("shown"))  # only a number can be wrong
     return render_page(
         request,
         visitor,
