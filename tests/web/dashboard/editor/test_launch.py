@@ -4,12 +4,14 @@ import re
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
+import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from postledger.accounts.models import Workspace
 from postledger.accounts.people.roles import Role
 from postledger.campaigns.drafts.recipients import RecipientCounts
+from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.planning import planning
 from postledger.contacts import lists
@@ -23,11 +25,14 @@ from postledger.deliveries.reasons import Reason
 from postledger.providers.base import Category
 from postledger.web.dashboard.editor import confirming, preflight
 from tests.campaigns import press
+from tests.races import collide
 from tests.web import newsroom
 from tests.web.callers import Caller
 from tests.web.dashboard import visitors
 from tests.web.dashboard.editor.draft_forms import PART, launch, read_text, save
 from tests.web.dashboard.visitors import Person
+
+TOO_LATE = "It was launched already, so this click changed nothing."
 
 
 def test_one_click_asks_and_names_what_goes_and_the_second_launches(
@@ -124,8 +129,8 @@ def test_a_launch_counts_for_its_member_and_needs_no_number_if_it_is_small(
     assert answer.headers["Location"] == anna.url(f"campaigns/runs/{run.pk}/")
     assert stream is not None
     assert stream.member_id == anna.user.member_set.get().pk
-    assert again.status_code == 422
-    assert "was launched before" in read_text(again)
+    assert again.headers["Location"] == anna.url(f"campaigns/{draft}/")
+    assert TOO_LATE in read_text(anna.client.get(answer.url))
     assert editor.headers["Location"] == anna.url(f"campaigns/{draft}/")
 
 
@@ -324,10 +329,28 @@ def test_a_launch_during_another_check_is_not_lost_and_can_be_repeated(
     repeated = anna.post(f"campaigns/{draft}/edit/launch/", **kept)
 
     assert busy.status_code == 429
-    assert "Nothing was launched, and what you typed is kept" in text
+    assert "This click launched nothing, and what you typed is kept" in text
+    assert "look at the campaign before you launch again" in text
     assert kept == answer
     assert none == 0
     assert repeated.status_code == 302
+    assert Run.objects.count() == 1
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_a_second_click_during_the_launch_leads_to_the_campaign(anna: Person, draft: int) -> None:
+    press.people(anna.workspace_id, 1)
+    now = datetime.now(UTC)
+
+    with collide.uncommitted(
+        lambda: launching.launch_campaign(anna.workspace_id, draft, actor="anna", now=now)
+    ):
+        second = collide.start(lambda: launch(anna, draft))
+        second.must_wait()
+
+    assert second.answer().headers["Location"] == anna.url(f"campaigns/{draft}/")
+    assert TOO_LATE in read_text(anna.get(f"campaigns/{draft}/"))
     assert Run.objects.count() == 1
 
 

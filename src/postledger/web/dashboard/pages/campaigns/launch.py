@@ -19,6 +19,7 @@ from postledger.campaigns import listing
 from postledger.campaigns.drafts import drafts, preview
 from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.campaigns.launches import launching
+from postledger.campaigns.launches.launching import AlreadyLaunchedError
 from postledger.campaigns.runs import progress
 from postledger.contacts import queries
 from postledger.lib.errors import NotFoundError, RefusedError
@@ -51,8 +52,8 @@ def launch(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResp
     Refused while the preflight has a problem, with the same words.
     """
     campaign = drafts.find_campaign(visitor.workspace.pk, campaign_id)
-    if request.method != "POST" and _was_launched(visitor, campaign):
-        return redirect("campaign", visitor.workspace.pk, campaign.id)  # somebody goes back
+    if listing.find_last_run(visitor.workspace.pk, campaign.id) is not None:
+        return _lead_to_run(request, visitor, campaign)
     try:
         checked = preflight.run_preflight(visitor, campaign, now=datetime.now(UTC))
     except TurnTakenError:
@@ -78,14 +79,19 @@ def _launch_checked(request: HttpRequest, visitor: Visitor, checked: Preflight) 
         )
     except NotFoundError:
         raise
+    except AlreadyLaunchedError:
+        return _lead_to_run(request, visitor, checked.campaign)
     except RefusedError as error:
         return _refuse(request, visitor, checked, describe_refusal(error))
     messages.success(request, _tell_launch(visitor, run_id, checked))
     return redirect("run", visitor.workspace.pk, run_id)
 
 
-def _was_launched(visitor: Visitor, campaign: CampaignFacts) -> bool:
-    return listing.find_last_run(visitor.workspace.pk, campaign.id) is not None
+def _lead_to_run(request: HttpRequest, visitor: Visitor, campaign: CampaignFacts) -> HttpResponse:
+    """For a second click, which is told so, and for somebody who goes back."""
+    if request.method == "POST":
+        messages.warning(request, _("It was launched already, so this click changed nothing."))
+    return redirect("campaign", visitor.workspace.pk, campaign.id)
 
 
 def _tell_launch(visitor: Visitor, run_id: UUID, checked: Preflight) -> str:
@@ -103,7 +109,7 @@ def _tell_launch(visitor: Visitor, run_id: UUID, checked: Preflight) -> str:
 
 
 def _ask_to_repeat(request: HttpRequest, visitor: Visitor, campaign: CampaignFacts) -> HttpResponse:
-    """Another draft is being checked: nothing was launched, and the same form can be sent again."""
+    """A draft is checked now, maybe this one by a first click: the same form can be sent again."""
     given = request.POST or request.GET
     values = {
         "title": _("%(name)s is not launched yet") % {"name": formats.isolate(campaign.name)},
@@ -128,9 +134,6 @@ def _ask(
 ) -> HttpResponse:
     """The question, with what is wrong with an answer to it."""
     campaign, number = checked.campaign, checked.counts.number
-    if _was_launched(visitor, campaign):
-        messages.error(request, _("It was launched meanwhile, so nothing was changed."))
-        return redirect("campaign", visitor.workspace.pk, campaign.id)
     asks_number = confirming.asks_number(checked.counts)
     trouble = ""
     if answer.is_sure:
