@@ -1,18 +1,21 @@
 """The table of campaigns and the page of a run: figures of one snapshot, in few queries."""
 
+import copy
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
+from django.db.models import Model
 from pytest_django import Settings
 
 from postledger.campaigns import listing
 from postledger.campaigns.listing import CampaignGroup, CampaignRow
-from postledger.campaigns.models import Run
+from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.runs import live_run, run_control, run_lookup
 from postledger.campaigns.runs.run_lookup import CampaignUnknownError
 from postledger.campaigns.states import RunState
 from postledger.deliveries import entries, ledger
+from postledger.deliveries.models import Stream
 from postledger.deliveries.states import State
 from tests import cast, round_trips
 from tests.campaigns import press
@@ -96,6 +99,47 @@ def test_a_group_is_counted_as_it_is_listed(acme: int) -> None:
     assert counts == {group: len(rows(acme, group=group)) for group in CampaignGroup}
     assert sum(counts.values()) == len(rows(acme)) == 6
     assert tags(acme, group=CampaignGroup.WAITING) == ["paused"]
+
+
+def copy_open_run(run: Run, count: int) -> None:
+    """More campaigns like that of a run, each with a run like it, of which one mail failed."""
+    copies = Campaign.objects.bulk_create(
+        copy_row(run.campaign, pk=None, tag=f"old-{n}") for n in range(count)
+    )
+    stream = Stream.objects.get(pk=run.stream_id)
+    ids = [stream.pk + 1000 + n for n in range(count)]
+    Stream.objects.bulk_create(copy_row(stream, pk=one, planned=1, failed=1) for one in ids)
+    Run.objects.bulk_create(
+        copy_row(run, pk=uuid4(), campaign=campaign, stream_id=one)
+        for campaign, one in zip(copies, ids, strict=True)
+    )
+
+
+def copy_row[M: Model](row: M, **values: object) -> M:
+    fresh = copy.copy(row)
+    for name, value in values.items():
+        setattr(fresh, name, value)
+    return fresh
+
+
+def test_behind_five_hundred_that_nobody_closed_the_new_ones_are_found_and_all_are_counted(
+    acme: int,
+) -> None:
+    press.people(acme, 1)
+    old = press.launched(acme, press.campaign(acme, tag="oldest"))
+    cast.book(old.stream_id, refused)
+    copy_open_run(old, 500)
+    press.launched(acme, press.campaign(acme, tag="moving"))
+
+    page = listing.read_page(acme, group=CampaignGroup.MOVING, now=now())
+    [second] = Campaign.objects.filter(tag="old-0")
+
+    assert [row.tag for row in page.rows] == ["moving"]
+    assert {group: count for group, count in page.counts.items() if count} == {
+        CampaignGroup.MOVING: 1,
+        CampaignGroup.OPEN: 501,
+    }
+    assert tags(acme, group=CampaignGroup.OPEN, before=second.pk) == ["oldest"]
 
 
 def test_campaigns_are_found_by_a_part_of_their_name_and_paged(acme: int) -> None:

@@ -18,7 +18,8 @@ from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.queries import Books
 from postledger.lib.ids import LAST_ID
 
-# Campaigns whose run is not over are read at once, to tell those that move from those that wait.
+# Campaigns whose run is not over are read at once, to tell those that move from those that wait:
+# the newest. Behind them are old ones, whose failures nobody has closed; they count as open.
 _MOST_UNDER_WAY = 500
 
 
@@ -31,7 +32,6 @@ class CampaignGroup(StrEnum):
 
 
 _DONE = {RunState.SENT, RunState.CLOSED, RunState.CANCELLED}
-_UNDER_WAY = {CampaignGroup.MOVING, CampaignGroup.WAITING, CampaignGroup.OPEN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,12 @@ def read_page(  # noqa: PLR0913  the parts of a query, each by its name
     """A page of campaigns; `before` is the last id of the previous page, and `after` the first id
     of the page that the newer ones are wanted of.
 
-    Ten queries for any number of rows. `name` finds campaigns that have it in their name or tag.
-    The counts add up to all campaigns of the workspace.
+    Ten queries for any number of rows, or eleven where more are under way than are read. `name`
+    finds campaigns that have it in their name or tag. The counts add up to all campaigns of the
+    workspace.
     """
-    under_way = list(_find_campaigns(workspace_id, CampaignGroup.OPEN)[:_MOST_UNDER_WAY])
+    unfinished = _find_campaigns(workspace_id, CampaignGroup.OPEN)
+    under_way = list(unfinished.order_by("-pk")[:_MOST_UNDER_WAY])
     matching = _choose(workspace_id, group, under_way).filter(pk__lt=before)
     if name:
         matching = matching.filter(Q(name__icontains=name) | Q(tag__icontains=name))
@@ -96,7 +98,7 @@ def _choose(
     workspace_id: int, group: CampaignGroup | None, under_way: Sequence[Campaign]
 ) -> QuerySet[Campaign]:
     """The campaigns that may be of the group."""
-    if group in _UNDER_WAY:
+    if group in {CampaignGroup.MOVING, CampaignGroup.WAITING}:
         ids = [campaign.pk for campaign in under_way]
         return _find_campaigns(workspace_id, None).filter(pk__in=ids)
     if group is CampaignGroup.DONE:
@@ -110,9 +112,17 @@ def _count_groups(
 ) -> Mapping[CampaignGroup, int]:
     drafts = _find_campaigns(workspace_id, CampaignGroup.DRAFT).count()
     every = Campaign.objects.filter(workspace_id=workspace_id).count()
-    ended = every - drafts - under_way.total()
-    more = {CampaignGroup.DRAFT: drafts, CampaignGroup.DONE: ended}
+    unread = _count_unread(workspace_id, under_way.total())
+    ended = every - drafts - under_way.total() - unread
+    more = {CampaignGroup.DRAFT: drafts, CampaignGroup.OPEN: unread, CampaignGroup.DONE: ended}
     return {group: under_way[group] + more.get(group, 0) for group in CampaignGroup}
+
+
+def _count_unread(workspace_id: int, read: int) -> int:
+    """How many campaigns are under way behind those that were read."""
+    if read < _MOST_UNDER_WAY:
+        return 0
+    return _find_campaigns(workspace_id, CampaignGroup.OPEN).count() - read
 
 
 @dataclass(frozen=True, slots=True)
