@@ -1,7 +1,5 @@
 """Deletes a draft: asks first, and names what goes."""
 
-from datetime import UTC, datetime
-
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -12,6 +10,7 @@ from postledger.campaigns import listing
 from postledger.campaigns.drafts import drafts
 from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.campaigns.launches.launching import AlreadyLaunchedError, CampaignChangedError
+from postledger.campaigns.runs import run_lookup
 from postledger.contacts import queries
 from postledger.mailing.content_source import InlineSource
 from postledger.web.dashboard import formats
@@ -58,7 +57,7 @@ def _ask(
         "subject": content.subject if isinstance(content, InlineSource) else "",
         "list_name": lists.get(campaign.list_key or "", ""),
         "change": saving.find_conflict(visitor, campaign),
-        "tests": len(listing.list_launches(workspace_id, campaign.id, now=datetime.now(UTC))),
+        "tests": len(run_lookup.list_streams(workspace_id, campaign.id)),
         "is_changed": is_changed,
     }
     status = 409 if is_changed else 200
