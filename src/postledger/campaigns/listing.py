@@ -42,6 +42,7 @@ class CampaignRow:
     tag: str
     name: str
     list_key: str  # empty: all that the workspace sends
+    lacks_list: bool  # nobody has chosen yet between the lists and all
     sender: str
     created_by: str
     created_at: datetime
@@ -224,6 +225,7 @@ def _make_row(campaign: Campaign, read: ReadRun | None, now: datetime) -> Campai
         tag=campaign.tag,
         name=campaign.name,
         list_key=campaign.list_key,
+        lacks_list=campaign.lacks_list,
         sender=campaign.sender.address,
         created_by=campaign.created_by,
         created_at=campaign.created_at,

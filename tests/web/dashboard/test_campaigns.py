@@ -7,8 +7,10 @@ from django.conf import LazySettings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from postledger.accounts.people.roles import Role
 from postledger.campaigns.models import Campaign
 from postledger.campaigns.runs import run_control
+from postledger.contacts import lists
 from tests.campaigns import press
 from tests.web import newsroom
 from tests.web.callers import Caller
@@ -70,6 +72,28 @@ def test_every_state_has_its_tab_and_the_tabs_add_up(alice: Caller, anna: Person
     assert "Every email has a result; 3 failed" in text
     assert "Finished, 3 failed" in text
     assert "Cancelled for good" in text
+
+
+def test_a_draft_goes_to_nobody_until_somebody_has_chosen_its_list(
+    alice: Caller, anna: Person
+) -> None:
+    for key in ("news", "offers"):
+        lists.create_list(alice.workspace_id, key=key, name=key, actor="alice")
+    anna.post("campaigns/new/", name="June")
+    draft = Campaign.objects.get().pk
+    viewer = visitors.sign_in(alice.workspace_id, Role.VIEWER, name="Vera")
+
+    pages = [
+        anna.read("campaigns/"),
+        anna.read(f"campaigns/{draft}/edit/delete/"),
+        viewer.read(f"campaigns/{draft}/"),
+    ]
+    newsroom.make_campaign(alice)
+
+    for page in pages:
+        assert "No list chosen" in page
+        assert "veryone" not in page.partition("<main")[2]
+    assert '<span class="sub">Everyone' in anna.read("campaigns/")
 
 
 def test_a_campaign_is_found_by_a_part_of_its_name_or_tag(alice: Caller, anna: Person) -> None:
