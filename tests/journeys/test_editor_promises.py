@@ -162,6 +162,7 @@ def promise(anna: Person, number: int, random: Random) -> Promise:
         "match": "all",
         **random.choice(CONDITIONS),
         "sender": "news@acme.example",
+        "complete": "1",
         **choose_time(random.choice(TIMES)),
         **write_content(anna.workspace_id, number, kind),
     }

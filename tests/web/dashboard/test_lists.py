@@ -351,7 +351,8 @@ def test_a_campaign_takes_the_conditions_of_a_segment_over(olivia: Person) -> No
 
     seen = page.partition('name="seen" value="')[2].partition('"')[0]
     fields = {"name": "Draft", "kind": "markdown", "when": "now", "list_key": "", "seen": seen}
-    fields |= {"sender": "news@acme.example", "segment": str(segment_id), "use_segment": "1"}
+    fields |= {"sender": "news@acme.example", "complete": "1"}
+    fields |= {"segment": str(segment_id), "use_segment": "1"}
     olivia.post(f"campaigns/{campaign_id}/edit/", **fields)
 
     assert 'value="plus"' in olivia.read(f"campaigns/{campaign_id}/edit/")

@@ -128,7 +128,7 @@ REFUSALS = [
     Refusal(ArchiveForm, "sender_archive", "default", "default", make_values=one_of_two_senders),
     Refusal(HoldForm, "hold_sender", "reason", "reason"),
     Refusal(NewCampaignForm, "new_campaign", "name", "name"),
-    Refusal(DraftForm, "campaign_edit", "name list_key subject page at", "name"),
+    Refusal(DraftForm, "campaign_edit", "name list_key subject page at", "name", {"complete": "1"}),
     Refusal(NewTemplateForm, "new_template", "name key", "name"),
     Refusal(
         VariablesForm, "template_write", "optional texts-0-body", "optional", {**TEXTS, **MARKDOWN}

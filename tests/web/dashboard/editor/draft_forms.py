@@ -25,6 +25,7 @@ def fields(campaign_id: int, **changes: Any) -> dict[str, Any]:
         "body": campaign.content["body"],
         "sender": campaign.sender.address,
         "when": "now",
+        "complete": "1",
         **changes,
     }
 

@@ -149,6 +149,33 @@ def test_a_draft_is_checked_again_when_all_of_it_is_saved_and_it_changed(
     assert "HX-Trigger" not in again.headers
 
 
+def test_the_form_of_a_page_that_broke_off_saves_nothing(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    lists.create_list(alice.workspace_id, key="news", name="News", actor="alice")
+    audience = {"all": [{"field": "attributes.plan", "is": "pro"}]}
+    Campaign.objects.filter(pk=draft).update(list_key="news", audience=audience)
+    url = anna.url(f"campaigns/{draft}/edit/")
+    broken = {"seen": fields(draft)["seen"], "name": "June"}
+
+    page = anna.client.post(url, broken)
+    part = anna.client.post(url, broken, headers=PART)
+
+    stored = Campaign.objects.get(pk=draft)
+    assert (stored.list_key, stored.audience) == ("news", audience)
+    assert stored.name != "June"
+    assert page.status_code == 422
+    for answer in (page, part):
+        assert "The form was incomplete, so nothing was saved" in read_text(answer)
+    assert '<div id="problems"' in read_text(part)
+
+
+def test_the_last_of_the_form_says_that_it_arrived(anna: Person, draft: int) -> None:
+    form = anna.read(f"campaigns/{draft}/edit/").partition('id="draft"')[2].partition("</form>")[0]
+
+    assert form.rstrip().endswith('<input type="hidden" name="complete" value="1">')
+
+
 def test_without_scripts_a_draft_with_unsaved_parts_leads_to_no_launch(
     anna: Person, draft: int
 ) -> None:

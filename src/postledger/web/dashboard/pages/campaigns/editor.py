@@ -27,6 +27,7 @@ from postledger.content.picture_types import MOST_BYTES
 from postledger.content.rendering.source import Format
 from postledger.lib import moments
 from postledger.mailing.content_source import InlineSource
+from postledger.web.dashboard import refusals
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import audience_words
 from postledger.web.dashboard.editor import choices, draft_form, readings, saving
@@ -137,6 +138,8 @@ def edit(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpRespon
 def _save(
     request: HttpRequest, visitor: Visitor, form: DraftForm, *, is_part: bool
 ) -> HttpResponse:
+    if "complete" not in request.POST:
+        return _refuse_incomplete(request, visitor, is_part=is_part)
     as_of = None if "overwrite" in request.POST else read_moment(request.POST.get("seen", ""))
     saved = saving.save_draft(visitor, form, as_of=as_of, now=datetime.now(UTC))
     if is_part:
@@ -145,6 +148,16 @@ def _save(
         status = 409 if saved.conflict else 422 if saved.problems else 200
         return _show(request, visitor, form, saved, status=status)
     return redirect("campaign_edit", visitor.workspace.pk, form.campaign.id)
+
+
+def _refuse_incomplete(request: HttpRequest, visitor: Visitor, *, is_part: bool) -> HttpResponse:
+    """Of a page that broke off, a list or conditions that are missing mean everybody."""
+    title = _("The form was incomplete, so nothing was saved")
+    text = _("The page broke off while it loaded. Copy what you typed, and reload the page.")
+    if is_part:  # htmx shows no 422
+        values = {"title": title, "text": text}
+        return render_fragment(request, visitor, "dashboard/editor_incomplete.html", values)
+    return refusals.refuse(request, 422, title, text)
 
 
 def read_moment(text: str) -> datetime:
