@@ -125,6 +125,7 @@ def test_a_filter_that_the_builder_cannot_show_is_edited_as_json(
     alice: Caller, anna: Person
 ) -> None:
     nested = {"all": [{"any": [{"plan": "pro"}, {"plan": "free"}]}]}
+    deep = f'{{"all": [{'{"not":' * 1500}{{}}{"}" * 1500}]}}'
     draft = newsroom.make_campaign(alice, audience_filter=nested)
     page = unescape(anna.read(f"campaigns/{draft}/edit/"))
 
@@ -132,7 +133,7 @@ def test_a_filter_that_the_builder_cannot_show_is_edited_as_json(
     broken = save(anna, draft, filter_json="{plan: pro}")
     wild = [
         save(anna, draft, filter_json=text, subject="Kept all the same")
-        for text in ('{"all": null}', '{"all": 5}', '{"all": [1]}', '{"all": ["not x"]}')
+        for text in ('{"all": null}', '{"all": 5}', '{"all": [1]}', '{"all": ["not x"]}', deep)
     ]
     right = save(anna, draft, filter_json='{"plan": "pro"}')
 
@@ -140,7 +141,7 @@ def test_a_filter_that_the_builder_cannot_show_is_edited_as_json(
     assert "No contact has this state." in read_text(wrong)
     assert "This is not JSON." in read_text(broken)
     assert "{plan: pro}" in read_text(broken)
-    assert [one.status_code for one in wild] == [422] * 4
+    assert [one.status_code for one in wild] == [422] * 5
     assert all('class="error" id="id_filter_json_error"' in read_text(one) for one in wild)
     assert Campaign.objects.get(pk=draft).content["subject"] == "Kept all the same"
     assert right.status_code == 302

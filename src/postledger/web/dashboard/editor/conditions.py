@@ -222,14 +222,21 @@ def _read_day(number: int, kind: str, text: str) -> str:
     return text
 
 
+# What JSON that is no filter of the builder raises while it is read, at any depth.
+_UNREADABLE = (
+    *(IncompleteConditionError, KeyError, TypeError, ValueError, AttributeError),
+    RecursionError,
+)
+
+
 def read_filter(stored: Mapping[str, Any]) -> tuple[str, list[Condition]] | None:
-    """The lines of a stored filter; None if the builder cannot show it as it is."""
+    """The lines of a filter; None if the builder cannot show it as it is."""
     match = next((name for name in MATCHES if name in stored and len(stored) == 1), "")
     parts = stored[match] if match else _split_short(stored)
     try:
         conditions = [_read_part(part) for part in parts]
         rebuilt = build_filter(match or "all", conditions)
-    except (IncompleteConditionError, KeyError, TypeError, ValueError, AttributeError):
+    except _UNREADABLE:
         return None
     return (match or "all", conditions) if rebuilt.get(match or "all", []) == parts else None
 
