@@ -12,6 +12,7 @@ from postledger.campaigns.models import Run
 from postledger.campaigns.planning import planning
 from postledger.campaigns.runs import run_control
 from postledger.contacts.actions import subscriptions
+from postledger.contacts.filters import parsing
 from postledger.deliveries import ledger, partitions
 from postledger.deliveries.states import State
 from tests import cast, epochs
@@ -90,6 +91,17 @@ def test_the_days_that_a_filter_counts_are_those_of_the_run(
     rest = press.planned(launching.launch_remaining(acme, run.pk, actor="alice", now=later))
 
     assert press.addresses(run) == press.addresses(rest) == ["R0@example.com"]
+
+
+def test_days_that_reach_back_before_all_contacts_are_those_of_the_run_as_well(acme: int) -> None:
+    press.people(acme, 1)
+    everybody = {"field": "created_at", "within_days": parsing.MOST_DAYS}
+    run = press.launched(acme, press.campaign(acme, audience=everybody))
+    cancel_all(acme, run)
+
+    rest = press.planned(launching.launch_remaining(acme, run.pk, actor="alice", now=press.NOW))
+
+    assert press.addresses(rest) == ["R0@example.com"]
 
 
 def test_whose_snooze_has_ended_since_the_run_is_of_its_rest(acme: int) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.http import QueryDict
+from django.utils import timezone
 
 from postledger.contacts.filters import parsing
 from postledger.web.dashboard.audience import condition_words
@@ -71,6 +72,22 @@ def test_conditions_on_times_are_said_in_words(stored: dict[str, Any], words: st
     labels = {"created_at": "Added"}
 
     assert condition_words.describe_filter({"all": [stored]}, labels) == words
+
+
+@pytest.mark.parametrize(
+    ("zone", "moment"),
+    [
+        ("Europe/Berlin", "9999-12-31T23:59:59Z"),
+        ("America/New_York", "0001-01-01T00:00:00Z"),
+    ],
+)
+def test_a_stored_moment_that_a_zone_cannot_show_is_said_as_it_was_written(
+    zone: str, moment: str
+) -> None:
+    with timezone.override(zone):
+        words = condition_words.describe_filter({"field": "created_at", "before": moment}, {})
+
+    assert words == f"created_at before the day {moment}"
 
 
 @pytest.mark.parametrize(("text", "number"), [("1,5", 1.5), ("1 000", 1000), ("30", 30)])

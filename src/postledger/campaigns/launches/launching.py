@@ -6,7 +6,7 @@ A launch freezes everything that its run needs, and opens a stream for it.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any, Protocol
 from uuid import UUID, uuid4
@@ -30,11 +30,14 @@ from postledger.contacts.models import Contact
 from postledger.content.notion.pages import Page
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import StreamKind
+from postledger.lib import moments
 from postledger.lib.errors import ConflictError
 from postledger.lib.sentences import say
 from postledger.mailing import content_source, send_times, snapshot, stream_letters
 from postledger.mailing.snapshot import Snapshot
 from postledger.supabase import passes
+
+_FIRST_MOMENT = datetime(moments.FIRST_YEAR, 1, 1, tzinfo=UTC)
 
 
 class AlreadyLaunchedError(ConflictError):
@@ -341,7 +344,8 @@ def _fix_days(audience: Mapping[str, Any], *, now: datetime) -> Mapping[str, Any
     """A valid filter with its relative days as dates, so that it means the same days later."""
     match audience:
         case {"field": field, Op.WITHIN_DAYS.value: int(days)}:
-            return {"field": field, Op.SINCE.value: (now - timedelta(days=days)).isoformat()}
+            since = max(now - timedelta(days=days), _FIRST_MOMENT)  # filters take none before it
+            return {"field": field, Op.SINCE.value: since.isoformat()}
         case {"all": [*parts]}:
             return {"all": [_fix_days(part, now=now) for part in parts]}
         case {"any": [*parts]}:

@@ -18,7 +18,9 @@ from postledger.contacts.filters.expressions import (
     Op,
 )
 from postledger.contacts.states import ContactState, SubscriptionState
+from postledger.lib import moments
 from postledger.lib.errors import RefusedError
+from postledger.lib.moments import FarMomentError
 from postledger.lib.sentences import Sentence, join, say
 from postledger.providers import addresses
 from postledger.providers.addresses import InvalidAddressError
@@ -333,8 +335,15 @@ def _time(value: object, path: str, _: datetime) -> datetime:
         if time.tzinfo is None:
             day = date.fromisoformat(str(value))
             time = datetime(day.year, day.month, day.day, tzinfo=UTC)
-        return time.astimezone(UTC)
-    except (ValueError, OverflowError):
+        return moments.to_utc(time)
+    except FarMomentError:
+        years = say(
+            "Use a year from %(first)s to %(last)s.",
+            first=str(moments.FIRST_YEAR),
+            last=str(moments.LAST_YEAR),
+        )
+        return _refuse(path, say("Nobody means a time in this year."), years)
+    except ValueError:
         return _refuse(path, say("This is not a day or a time."), remedy)
 
 

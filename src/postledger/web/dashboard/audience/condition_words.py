@@ -44,4 +44,7 @@ def _write_value(line: Condition) -> str:
     """A moment in words, as the run to the rest of an audience has one; a day as it was typed."""
     if line.kind != "time" or "T" not in line.value:
         return line.words
-    return formats.spell_moment(datetime.fromisoformat(line.value))
+    try:
+        return formats.spell_moment(datetime.fromisoformat(line.value))
+    except OverflowError:  # stored before filters refused years that no zone can show
+        return line.words
