@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta
 
+import psycopg
 import pytest
 from django.conf import LazySettings
 from django.test import Client
@@ -16,6 +17,7 @@ from postledger.privacy import erasure
 from postledger.web.dashboard.audience import contact_search
 from tests import cast
 from tests.campaigns import press
+from tests.cli import installations
 from tests.contacts import people
 from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
@@ -167,8 +169,20 @@ def test_a_list_shows_who_is_on_it_and_how_it_grew(olivia: Person) -> None:
     assert f'href="{url}pending">1</a>' in page
     assert f'href="{url}unsubscribed">1</a>' in page
     assert "Show as a table" in page
+    assert "left in the last 90 days" in page
     assert days[-1] == DayOfList(people.NOW.date(), joined=3, left=1, subscribers=2)
     assert days[0].subscribers == 0
+
+
+def test_a_growth_that_takes_too_long_to_read_is_no_growth_of_nobody(olivia: Person) -> None:
+    people.news(olivia.workspace_id)
+    # Every statement about consents waits for longer than a page does.
+    with psycopg.connect(installations.database_url()) as locking:
+        locking.execute("LOCK TABLE contacts_consentevent IN ACCESS EXCLUSIVE MODE NOWAIT")
+        page = olivia.read("lists/news/")
+
+    assert "The list is too large to tell its growth while you wait." in page
+    assert "left in the last 90 days" not in page
 
 
 def test_a_contact_that_is_deleted_leaves_its_lists_on_that_day(olivia: Person) -> None:
