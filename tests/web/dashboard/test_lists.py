@@ -50,6 +50,21 @@ def test_a_list_is_created_renamed_archived_and_used_again(olivia: Person) -> No
     assert List.objects.get().archived_at is None
 
 
+@pytest.mark.parametrize("name", ["All news", ""])
+def test_a_change_of_a_list_that_was_archived_meanwhile_says_that_nothing_was_saved(
+    olivia: Person, name: str
+) -> None:
+    people.news(olivia.workspace_id)
+    olivia.post("lists/news/archive/")
+
+    path = olivia.url("lists/news/change/")
+    answer = olivia.client.post(path, {"name": name}, follow=True)
+
+    assert answer.redirect_chain == [(olivia.url("lists/news/"), 302)]
+    assert "Nothing was saved: the list was archived meanwhile." in answer.content.decode()
+    assert List.objects.get().name == "News"
+
+
 def test_a_list_says_how_many_on_it_may_be_mailed_now(olivia: Person) -> None:
     people.news(olivia.workspace_id)
     for address in ("one@example.com", "two@example.com", "three@example.com"):

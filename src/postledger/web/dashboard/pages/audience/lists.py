@@ -126,6 +126,10 @@ def change(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
     form = ListForm(_list_stored(shown), request.POST)
     if form.is_valid() and _store(form, visitor, key):
         return _leave(request, visitor, key, _("Saved."))
+    if _find(visitor, key).archived_at is not None:  # its page has no form
+        text = _("Nothing was saved: the list was archived meanwhile. Use it again first.")
+        messages.error(request, text)
+        return redirect("list", visitor.workspace.pk, key)
     return _show_list(request, visitor, shown, form)
 
 
