@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,13 +13,14 @@ from postledger.accounts.people.roles import Role
 from postledger.contacts import lists
 from postledger.contacts.models import Contact, List
 from postledger.contacts.states import SubscriptionState
-from postledger.imports import preview
+from postledger.imports import preview, running
+from postledger.imports.columns import IGNORED
 from postledger.imports.models import Import, ImportState
 from postledger.privacy import erasure
 from postledger.web.dashboard.audience import import_columns, import_figures, import_words
 from tests import cast
 from tests.contacts import people
-from tests.imports import workbooks
+from tests.imports import files, workbooks
 from tests.web import uploads
 from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
@@ -403,6 +405,32 @@ def test_who_may_only_read_sees_an_import_and_no_buttons(olivia: Person) -> None
         content = vera.read(path).partition("<main")[2]
         assert "people.csv" in content
         assert "<button" not in content
+
+
+def test_who_may_only_read_is_told_in_words_what_each_column_becomes(olivia: Person) -> None:
+    vera = visitors.sign_in(olivia.workspace_id, Role.VIEWER, name="Vera")
+    number = bring_import(olivia)
+    try_out(olivia, number, **{"target-1": IGNORED, "list": ""})
+    uploads.work()
+
+    page = vera.read(f"imports/{number}/").partition('id="columns"')[2].partition("</table>")[0]
+
+    told = re.findall(r'<td role="cell" class="full">(.*?)</td>', page)
+    assert told == ["Address", "Leave out", "Attribute “country”"]
+
+
+def test_an_import_of_the_command_line_is_left_to_the_operator_without_a_command(
+    olivia: Person, tmp_path: Path
+) -> None:
+    path = files.write_file(tmp_path, CONTENT)
+    started = running.start_import(
+        olivia.workspace_id, path, mapping=files.NOTHING, list_key=None, actor="alice"
+    )
+
+    page = olivia.read(f"imports/{started.id}/")
+
+    assert "It was started on the server, and nobody works on it." in page
+    assert "postledger contacts resume" not in page
 
 
 def test_a_changed_contact_is_shown_field_by_field() -> None:

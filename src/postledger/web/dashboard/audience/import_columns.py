@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import QueryDict
 from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from postledger.contacts.csv_columns import ATTRIBUTE, Field, usual_targets
 from postledger.contacts.state_columns import StateColumn, find_kind
@@ -31,6 +31,7 @@ TARGETS: Mapping[str, Promise | str] = {
     AN_ATTRIBUTE: gettext_lazy("Attribute"),
     IGNORED: gettext_lazy("Leave out"),
 }
+NAMED_ATTRIBUTE = gettext_noop("Attribute “%(key)s”")
 # What a column says that becomes the state in the old tool.
 _MEANINGS: Mapping[StateColumn, Promise] = {
     StateColumn.STATE: gettext_lazy(
@@ -72,6 +73,13 @@ class ColumnChoice:
     target: str
     key: str
     is_state_like: bool = False  # it looks as if it said who left the old tool
+
+    @property
+    def becomes(self) -> str:
+        """Its target in words, for those who see no select."""
+        if self.target == AN_ATTRIBUTE:
+            return gettext(NAMED_ATTRIBUTE) % {"key": self.key}
+        return str(TARGETS[self.target])
 
     @property
     def meaning(self) -> Promise | str:

@@ -11,12 +11,11 @@ from django.utils.translation import gettext_noop
 from postledger.contacts.csv_columns import ATTRIBUTE
 from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import Sentence
-from postledger.web.dashboard.audience.import_columns import TARGETS
+from postledger.web.dashboard.audience.import_columns import NAMED_ATTRIBUTE, TARGETS
 from postledger.web.shared import sentences
 
 register = template.Library()
 
-_AN_ATTRIBUTE = gettext_noop("Attribute “%(key)s”")
 # By the form of what services say; every other one has no words that the page lacks.
 FORMS: Mapping[str, str] = {
     "No column holds the address. The first row must be the names of the columns;"
@@ -82,5 +81,5 @@ def _reword(value: object) -> str:
 def _name_target(target: str) -> str:
     """What a column becomes, as its select has it."""
     if target.startswith(ATTRIBUTE):
-        return Sentence(_AN_ATTRIBUTE, {"key": target.removeprefix(ATTRIBUTE)})
+        return Sentence(NAMED_ATTRIBUTE, {"key": target.removeprefix(ATTRIBUTE)})
     return str(TARGETS.get(target, target))
