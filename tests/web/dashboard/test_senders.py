@@ -11,7 +11,8 @@ from django.conf import LazySettings
 from postledger.accounts import provider_accounts, queries, sealing, senders
 from postledger.accounts.models import AccountQuota, AuditEntry, Sender
 from postledger.accounts.people.roles import Role
-from postledger.deliveries import entries
+from postledger.deliveries import entries, ledger
+from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.ledger import books
 from postledger.deliveries.models import Stream, StreamPace
 from postledger.fakes.http.faults import AnswerError, Rule
@@ -406,6 +407,22 @@ def test_the_feedback_test_mails_the_simulator_and_shows_what_came_back() -> Non
 def test_a_stream_that_is_no_test_of_the_sender_has_no_such_page() -> None:
     sender = connect("sandbox", {})
     stream_id = cast.stream(mails=1)
+
+    answer = sign_in(sender.workspace_id).get(f"senders/{sender.pk}/test/{stream_id}/")
+
+    assert answer.status_code == 404
+
+
+def test_a_test_that_mailed_no_simulator_has_no_such_page() -> None:
+    sender = connect("sandbox", {})
+    stream_id = ledger.open_stream(
+        sender.workspace_id,
+        sender_id=sender.pk,
+        kind=StreamKind.CAMPAIGN,
+        title="Test of a campaign",
+        is_trial=True,
+    )
+    cast.enqueue(stream_id, [0, 1])
 
     answer = sign_in(sender.workspace_id).get(f"senders/{sender.pk}/test/{stream_id}/")
 

@@ -80,6 +80,8 @@ def follow(request: HttpRequest, visitor: Visitor, sender_id: int, stream_id: in
     if stream is None or not stream.is_trial or stream.sender_id != sender.pk:
         raise Http404
     probes = loop_test.find_probes(visitor.workspace.pk, stream_id)
+    if not probes:  # such as the test of a campaign
+        raise Http404
     rows = _list_rows(visitor, probes, loop_test.read_results(probes))
     age = datetime.now(UTC) - stream.created_at
     is_complete = all(row.is_back for row in rows)
