@@ -23,7 +23,7 @@ from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.feedback import loop_test
 from postledger.web.dashboard.senders import gauges
-from tests import cast
+from tests import cast, round_trips
 from tests.campaigns import press
 from tests.providers import dns_server
 from tests.providers.dns_server import DnsServer
@@ -81,6 +81,31 @@ def test_each_limit_has_a_gauge_with_what_is_used_of_it() -> None:
     assert "of 5<" in page
     assert "<b>303</b></a> of 1,000" in page
     assert f"sender={sender.pk}" in page
+
+
+def test_the_list_asks_for_the_mail_of_an_account_once_however_many_senders_it_has() -> None:
+    sender = connect()
+    assert sender.account
+    AccountQuota.objects.create(
+        account=sender.account, remaining=700, size=1000, synced_at=datetime.now(UTC)
+    )
+    stream_id = cast.stream(mails=3)
+    cast.book(stream_id, lambda position: entries.accepted(position, message_id=f"m{position}"))
+    person = sign_in(sender.workspace_id)
+    person.read("senders/")
+
+    with round_trips.counted() as asked_for_one:
+        person.read("senders/")
+    for number in range(9):
+        address, account_id = f"r{number}@acme.example", sender.account.pk
+        senders.create_sender(
+            sender.workspace_id, address=address, account_id=account_id, actor="alice"
+        )
+    with round_trips.counted() as asked_for_ten:
+        page = person.read("senders/")
+
+    assert asked_for_ten() == asked_for_one()
+    assert page.count("<b>303</b></a> of 1,000") == 10
 
 
 def test_credits_have_a_gauge_that_promises_to_hold_no_mail() -> None:

@@ -1,7 +1,7 @@
 """How much of each limit of a sender is used, from counters: no email is read."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from django.urls import reverse
@@ -41,6 +41,8 @@ class Usage:
     hour: Mapping[int, int]
     day: Mapping[int, int]
     starts: Mapping[str, datetime]
+    # By account and moment, as its senders ask one after the other.
+    of_accounts: dict[tuple[int | None, datetime], int] = field(default_factory=dict)
 
     @property
     def minute_end(self) -> datetime:
@@ -132,9 +134,7 @@ def _measure_quota(
     sender: Sender, quota: StoredQuota, usage: Usage, *, title: str, text: str
 ) -> Gauge:
     """What the provider said, less what was accepted since by all senders of the account."""
-    of_account = Sender.objects.filter(account_id=sender.account_id).values_list("pk", flat=True)
-    since = count_accepted(usage.workspace_id, since=quota.synced_at)
-    left = max(0, quota.remaining - sum(since.get(id_, 0) for id_ in of_account))
+    left = max(0, quota.remaining - _count_of_account(sender, usage, since=quota.synced_at))
     size = max(quota.size or quota.remaining, left)
     return Gauge(
         title % {"provider": dns_words.name_provider(sender)},
@@ -144,6 +144,16 @@ def _measure_quota(
         format_html(text, formats.count(left), formats.moment(quota.synced_at)),
         balance.add_query(reverse("messages", args=[usage.workspace_id]), sender=str(sender.pk)),
     )
+
+
+def _count_of_account(sender: Sender, usage: Usage, *, since: datetime) -> int:
+    """How many emails of all senders of the account were accepted; counted once for all of them."""
+    key = (sender.account_id, since)
+    if key not in usage.of_accounts:
+        ids = Sender.objects.filter(account_id=sender.account_id).values_list("pk", flat=True)
+        accepted = count_accepted(usage.workspace_id, since=since)
+        usage.of_accounts[key] = sum(accepted.get(id_, 0) for id_ in ids)
+    return usage.of_accounts[key]
 
 
 def _describe_pace(limits: SendingLimits) -> str:
