@@ -12,10 +12,10 @@ from postledger.contacts import counts, growth, segments
 from postledger.contacts.actions import contacts
 from postledger.contacts.growth import DayOfList
 from postledger.contacts.models import List, Segment, Suppression
-from postledger.contacts.states import SuppressionReason
+from postledger.contacts.states import SubscriptionState, SuppressionReason
 from postledger.privacy import erasure
 from postledger.web.dashboard.audience import contact_search
-from tests import cast
+from tests import cast, round_trips
 from tests.campaigns import press
 from tests.cli import installations
 from tests.contacts import people
@@ -77,6 +77,27 @@ def test_a_list_says_how_many_on_it_may_be_mailed_now(olivia: Person) -> None:
     assert f'<a class="num" href="{olivia.url("contacts/")}?{query}">2</a>' in page
     found = olivia.read("contacts/", list="news", on="active", state="active")
     assert ["one@" in found, "two@" in found, "three@" in found] == [False, True, True]
+
+
+def test_the_lists_are_counted_at_once_however_many_there_are(olivia: Person) -> None:
+    people.news(olivia.workspace_id)
+    people.member(olivia.workspace_id, MIRA)
+    olivia.read("lists/")
+
+    with round_trips.counted() as asked_for_one:
+        olivia.read("lists/")
+    for number in range(20):
+        key = people.news(olivia.workspace_id, f"news-{number}")
+        people.member(olivia.workspace_id, f"r{number}@example.com", key)
+    olivia.post("lists/news-0/archive/")
+    olivia.read("lists/")  # takes the message along
+    with round_trips.counted() as asked_for_many:
+        page = olivia.read("lists/")
+
+    assert asked_for_many() == asked_for_one()
+    for key in ("news", "news-0", "news-19"):
+        assert f'href="{olivia.url("contacts/")}?list={key}&amp;on=active">1</a>' in page
+        assert f'href="{olivia.url("contacts/")}?list={key}&amp;on=pending">0</a>' in page
 
 
 def test_archiving_a_list_names_the_drafts_that_go_to_it_first(olivia: Person) -> None:
@@ -211,14 +232,15 @@ def test_a_contact_that_is_deleted_leaves_its_lists_on_that_day(olivia: Person) 
         contacts.delete_contact(olivia.workspace_id, contact_id=contact_id, actor="a", now=at)
     people.member(olivia.workspace_id, "d@example.com")
 
-    days = growth.read_growth(List.objects.get().pk, days=3, zone="UTC", now=day_after)
+    news, active = List.objects.get().pk, SubscriptionState.ACTIVE
+    days = growth.read_growth(news, days=3, zone="UTC", now=day_after)
 
     assert [(day.joined, day.left, day.subscribers) for day in days] == [
         (0, 0, 0),
         (4, 2, 2),
         (0, 1, 1),
     ]
-    assert counts.count_list(olivia.workspace_id, key="news").number == days[-1].subscribers
+    assert counts.count_lists([news], [active])[news, active].number == days[-1].subscribers
 
 
 def test_growth_is_counted_back_from_the_number_of_today() -> None:

@@ -43,11 +43,10 @@ def create_list(call: Call, payload: NewListIn) -> List:
 @routes.get("/{key}", ListWithCounts)
 def get_list(call: Call, key: KeyInPath) -> dict[str, object]:
     """The list with the number of its subscriptions by state."""
-    shown = ListOut.model_validate(find_list(call, key))
-    subscriptions = {
-        state: counts.count_list(call.workspace_id, key=key, state=state)
-        for state in SubscriptionState
-    }
+    found = find_list(call, key)
+    shown = ListOut.model_validate(found)
+    numbers = counts.count_lists([found.pk], SubscriptionState)
+    subscriptions = {state: numbers[found.pk, state] for state in SubscriptionState}
     return {**dict(shown), "subscriptions": subscriptions}
 
 

@@ -195,27 +195,31 @@ def _find(visitor: Visitor, key: str) -> List:
 
 def _show_all(request: HttpRequest, visitor: Visitor, form: NewListForm) -> HttpResponse:
     own = list(lists.list_all(visitor.workspace.pk).filter(kind=ListKind.LIST.value))
+    rows = _count_states(visitor, own)
     values = {
         "title": _("Lists"),
         "may_manage": visitor.may(Permission.MANAGE_CONTACTS),
         "form": form,
-        "rows": [_count_states(visitor, one) for one in own if one.archived_at is None],
-        "archived": [_count_states(visitor, one) for one in own if one.archived_at is not None],
+        "rows": [row for row in rows if row["list"].archived_at is None],
+        "archived": [row for row in rows if row["list"].archived_at is not None],
     }
     status = 422 if form.errors else 200
     return render_page(request, visitor, "dashboard/audience/lists.html", values, status=status)
 
 
-def _count_states(visitor: Visitor, counted: List) -> Mapping[str, Any]:
-    return {
-        "list": counted,
-        "active": _count(visitor, counted, SubscriptionState.ACTIVE),
-        "pending": _count(visitor, counted, SubscriptionState.PENDING),
-    }
+def _count_states(visitor: Visitor, counted: Sequence[List]) -> list[dict[str, Any]]:
+    states = (SubscriptionState.ACTIVE, SubscriptionState.PENDING)
+    numbers = counts.count_lists([one.pk for one in counted], states)
+    return [
+        {"list": one}
+        | {state.value: _link(visitor, one, state, numbers[one.pk, state]) for state in states}
+        for one in counted
+    ]
 
 
 def _show_list(request: HttpRequest, visitor: Visitor, shown: List, form: ListForm) -> HttpResponse:
     days = _read_growth(visitor, shown)
+    numbers = counts.count_lists([shown.pk], SubscriptionState)
     values = {
         "title": shown.name,
         "list": shown,
@@ -224,7 +228,7 @@ def _show_list(request: HttpRequest, visitor: Visitor, shown: List, form: ListFo
         "states": [
             {
                 "badge": words.make_subscription_badge(state),
-                "count": _count(visitor, shown, state),
+                "count": _link(visitor, shown, state, numbers[shown.pk, state]),
             }
             for state in SubscriptionState
         ],
@@ -250,9 +254,10 @@ def _find_form_url(shown: List) -> str:
     return f"{settings.PUBLIC_URL.rstrip('/')}{path}"
 
 
-def _count(visitor: Visitor, counted: List, state: SubscriptionState) -> Mapping[str, Any]:
+def _link(
+    visitor: Visitor, counted: List, state: SubscriptionState, number: ContactCount
+) -> Mapping[str, Any]:
     """A number with the contacts behind it."""
-    number: ContactCount = counts.count_list(visitor.workspace.pk, key=counted.key, state=state)
     url = reverse("contacts", args=[visitor.workspace.pk])
     return {"of": number, "url": f"{url}?{urlencode({'list': counted.key, 'on': state.value})}"}
 
