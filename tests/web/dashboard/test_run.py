@@ -349,6 +349,31 @@ def test_every_step_is_the_action_of_the_api_with_the_member_as_its_actor(
     ]
 
 
+def test_the_question_about_the_rest_speaks_of_one_email_and_one_person(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice, 1)
+    alice.post(f"/v1/runs/{run_id}/cancel", None)
+    ledger.drain(newsroom.stream_of(run_id))
+    Run.objects.update(excluded={"bounced": 1})
+
+    text = anna.read(page(run_id, "remaining/"))
+
+    one = "1 email was cancelled, and 1 person was left out and is looked at again."
+    assert f"At most 2: {one}" in text
+
+
+def test_the_question_about_closing_speaks_of_one_email(alice: Caller, anna: Person) -> None:
+    run_id = make_run(alice, 2)
+    newsroom.book(run_id, newsroom.refused, size=1)
+    newsroom.book(run_id, newsroom.taken, size=1)
+
+    text = anna.read(page(run_id, "close/"))
+
+    assert "1 email stays failed." in text
+    assert "0 emails stay in doubt." in text
+
+
 def test_closing_names_what_stays_and_sending_to_the_rest_starts_another_run(
     alice: Caller, anna: Person
 ) -> None:

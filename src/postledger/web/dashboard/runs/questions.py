@@ -159,7 +159,6 @@ def describe_stopped(count: int) -> Sequence[str]:
 def _ask_to_send_remaining(run: Progress, name: str, retry: RetryOutlook) -> _Text:
     cancelled, left_out = run.books.counts[State.CANCELLED], sum(run.excluded.values())
     most = run_steps.count_remaining(run, retry) + run.waiting
-    number = {"number": formats.count(most)}
     return (
         _("Send %(name)s to the rest?") % {"name": name},
         [
@@ -167,20 +166,28 @@ def _ask_to_send_remaining(run: Progress, name: str, retry: RetryOutlook) -> _Te
                 "A new run sends the campaign as it is now to the people of the first audience"
                 " whom no run has reached."
             ),
-            _(
-                "At most %(number)s: %(cancelled)s emails were cancelled, and %(left_out)s people"
-                " were left out and are looked at again."
-            )
-            % {
-                **number,
-                "cancelled": formats.count(cancelled + run.waiting),
-                "left_out": formats.count(left_out),
-            },
+            _describe_rest(most, cancelled + run.waiting, left_out),
             *_describe_moved(retry.moved),
             _("Nobody who was mailed, or tried, gets it again."),
         ],
         _("Send to the rest"),
     )
+
+
+def _describe_rest(most: int, cancelled: int, left_out: int) -> str:
+    emails = ngettext(
+        "%(number)s email was cancelled", "%(number)s emails were cancelled", cancelled
+    )
+    people = ngettext(
+        "%(number)s person was left out and is looked at again",
+        "%(number)s people were left out and are looked at again",
+        left_out,
+    )
+    return _("At most %(number)s: %(cancelled)s, and %(left_out)s.") % {
+        "number": formats.count(most),
+        "cancelled": emails % {"number": formats.count(cancelled)},
+        "left_out": people % {"number": formats.count(left_out)},
+    }
 
 
 def _describe_moved(count: int) -> Sequence[str]:
@@ -196,11 +203,17 @@ def _describe_moved(count: int) -> Sequence[str]:
 
 def _ask_to_close(run: Progress, name: str) -> _Text:
     failed, in_doubt = run.books.counts[State.FAILED], run.books.counts[State.IN_DOUBT]
+    stay_failed = ngettext(
+        "%(number)s email stays failed.", "%(number)s emails stay failed.", failed
+    )
+    stay_in_doubt = ngettext(
+        "%(number)s email stays in doubt.", "%(number)s emails stay in doubt.", in_doubt
+    )
     return (
         _("Close %(name)s?") % {"name": name},
         [
-            _("%(failed)s emails stay failed, and %(in_doubt)s stay in doubt.")
-            % {"failed": formats.count(failed), "in_doubt": formats.count(in_doubt)},
+            stay_failed % {"number": formats.count(failed)},
+            stay_in_doubt % {"number": formats.count(in_doubt)},
             _("It asks for nothing any more. You can still retry the failed ones; that opens it."),
         ],
         _("Close with these failures"),
