@@ -429,6 +429,18 @@ def test_the_feedback_test_mails_the_simulator_and_shows_what_came_back() -> Non
     assert 'hx-trigger="every 2s"' in page
 
 
+def test_who_tests_too_often_is_told_to_wait_for_one_minute(settings: LazySettings) -> None:
+    settings.PROVIDER_CHECKS_OF_ONE = "1/minute"
+    sender = connect("sandbox", {})
+    person = sign_in(sender.workspace_id)
+
+    for _time in range(2):
+        person.post(f"senders/{sender.pk}/test/")
+
+    page = person.read(f"senders/{sender.pk}/")
+    assert "Too many tests. Try again in 1 minute." in page
+
+
 def test_a_stream_that_is_no_test_of_the_sender_has_no_such_page() -> None:
     sender = connect("sandbox", {})
     stream_id = cast.stream(mails=1)

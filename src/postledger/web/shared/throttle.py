@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import limits
 import structlog
 from django.conf import settings
+from django.utils.translation import ngettext
 from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import RateLimiter, SlidingWindowCounterRateLimiter
 from redis.backoff import NoBackoff
@@ -150,6 +151,15 @@ def count_visit(rate: str, *parts: str) -> None:
 def check_visits(rate: str, *parts: str) -> None:
     """Refuses the visitor whom the parts name after too many visits; counts nothing."""
     with_rate(rate).check(_visitor_id(parts))
+
+
+def describe_wait(trouble: str, seconds: float) -> str:
+    """What a page says to those who have to wait: what there was too much of, and how long."""
+    minutes = max(1, math.ceil(seconds / 60))
+    wait = ngettext(
+        "Try again in %(minutes)s minute.", "Try again in %(minutes)s minutes.", minutes
+    )
+    return f"{trouble} {wait % {'minutes': minutes}}"
 
 
 def _visitor_id(parts: tuple[str, ...]) -> int:

@@ -135,8 +135,8 @@ def _check(form: ProviderForm, visitor: Visitor, given: Settings, *, is_ignoring
             settings.PROVIDER_CHECKS_OF_ONE, "provider check", str(visitor.workspace.pk)
         )
     except RateExceededError as exceeded:
-        text = _("Too many checks. Try again in %(minutes)s minutes.")
-        form.add_error(None, text % {"minutes": -(-exceeded.retry_after // 60)})
+        text = throttle.describe_wait(_("Too many checks."), exceeded.retry_after)
+        form.add_error(None, text)
         return False
     problems = form.check_provider(given)
     may_ignore = bool(problems) and not any(map(provider_form.is_setting, problems))

@@ -1,6 +1,5 @@
 """How allauth signs people in here: by invitation only, and without telling who has an account."""
 
-import math
 from typing import Any, override
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -122,9 +121,4 @@ class Adapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no ty
 
 
 def describe_wait(seconds: float) -> str:
-    minutes = max(1, math.ceil(seconds / 60))
-    return ngettext(
-        "Too many attempts. Try again in %(minutes)s minute.",
-        "Too many attempts. Try again in %(minutes)s minutes.",
-        minutes,
-    ) % {"minutes": minutes}
+    return throttle.describe_wait(_("Too many attempts."), seconds)

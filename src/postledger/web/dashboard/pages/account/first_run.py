@@ -86,9 +86,8 @@ class OwnerForm(PersonForm):
             text = _("There is no workspace yet. Run `postledger setup` first.")
             raise ValidationError(text) from None
         except RateExceededError as exceeded:
-            text = _("Too many wrong codes. Try again in %(minutes)s minutes.")
-            minutes = -(-exceeded.retry_after // 60)
-            raise ValidationError(text, params={"minutes": minutes}) from None
+            text = throttle.describe_wait(_("Too many wrong codes."), exceeded.retry_after)
+            raise ValidationError(text) from None
         return code
 
     @override

@@ -120,8 +120,8 @@ def show_links(request: HttpRequest, visitor: Visitor, campaign_id: int) -> Http
     except TurnTakenError:
         return _show_busy(request, visitor, campaign, "editor_links_pending.html")
     except RateExceededError as exceeded:
-        text = _("Too many links were checked. Try again in %(minutes)s minutes.")
-        trouble = text % {"minutes": -(-exceeded.retry_after // 60)}
+        what = _("Too many links were checked.")
+        trouble = throttle.describe_wait(what, exceeded.retry_after)
     if is_part:
         return _answer_links(request, visitor, reports or (), trouble)
     if trouble:

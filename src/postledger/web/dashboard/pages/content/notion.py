@@ -76,8 +76,8 @@ def _render(visitor: Visitor, page: str) -> Rendered:
         throttle.count_visit(_LOOKS, "notion preview", str(visitor.workspace.pk))
         return Rendered(preview.preview_page(visitor.workspace.pk, page_id, preview.ANYBODY))
     except RateExceededError as exceeded:
-        text = _("Too many looks at Notion. Try again in %(minutes)s minutes.")
-        return Rendered(trouble=text % {"minutes": -(-exceeded.retry_after // 60)})
+        what = _("Too many looks at Notion.")
+        return Rendered(trouble=throttle.describe_wait(what, exceeded.retry_after))
     except WrongFieldError as error:
         return Rendered(trouble=str(error))
     except RefusedError as error:  # also a page that Notion does not show

@@ -68,8 +68,7 @@ def _find_trouble(visitor: Visitor, sender: Sender) -> str:
             settings.PROVIDER_CHECKS_OF_ONE, "feedback test", str(visitor.workspace.pk)
         )
     except RateExceededError as exceeded:
-        text = _("Too many tests. Try again in %(minutes)s minutes.")
-        return text % {"minutes": -(-exceeded.retry_after // 60)}
+        return throttle.describe_wait(_("Too many tests."), exceeded.retry_after)
     return ""
 
 

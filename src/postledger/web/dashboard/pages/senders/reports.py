@@ -105,8 +105,7 @@ def _count_visit(visitor: Visitor) -> str:
     try:
         throttle.count_visit(settings.PROVIDER_CHECKS_OF_ONE, "reports", str(visitor.workspace.pk))
     except RateExceededError as exceeded:
-        text = _("Too many checks. Try again in %(minutes)s minutes.")
-        return text % {"minutes": -(-exceeded.retry_after // 60)}
+        return throttle.describe_wait(_("Too many checks."), exceeded.retry_after)
     return ""
 
 

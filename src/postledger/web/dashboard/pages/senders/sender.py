@@ -94,8 +94,8 @@ def _look_up(visitor: Visitor, sender: Sender, *, is_anew: bool) -> DnsCard:
         try:
             throttle.count_visit(settings.PROVIDER_CHECKS_OF_ONE, "dns", str(visitor.workspace.pk))
         except RateExceededError as exceeded:
-            text = _("Too many look-ups. Try again in %(minutes)s minutes.")
-            return DnsCard(url, trouble=text % {"minutes": -(-exceeded.retry_after // 60)})
+            trouble = throttle.describe_wait(_("Too many look-ups."), exceeded.retry_after)
+            return DnsCard(url, trouble=trouble)
         report = sender_dns.read_report(sender, now=now, is_anew=is_anew)
     return _describe_report(sender, report)
 
