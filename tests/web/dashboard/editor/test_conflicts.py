@@ -103,8 +103,33 @@ def test_a_draft_that_is_launched_while_it_is_saved_stays_as_it_was_launched(
         late_save = collide.start(lambda: save(anna, draft, subject="Too late"))
         late_save.must_wait()
 
-    assert late_save.answer().headers["Location"] == anna.url(f"campaigns/{draft}/")
+    refused = late_save.answer()
+    assert refused.status_code == 409
+    assert "This draft was launched while you had it open." in read_text(refused)
+    assert 'value="Too late"' in read_text(refused)
     assert Campaign.objects.get(pk=draft).content["subject"] == "News for {{ name }}"
+
+
+def test_who_still_writes_a_draft_that_was_launched_keeps_the_text_and_is_told(
+    anna: Person, draft: int
+) -> None:
+    url, typed = anna.url(f"campaigns/{draft}/edit/"), fields(draft, subject="Too late")
+    press.people(anna.workspace_id, 1)
+    now = datetime.now(UTC)
+    launching.launch_campaign(anna.workspace_id, draft, actor="boris", now=now)
+
+    part = anna.client.post(url, typed, headers=PART)
+    noticed = anna.client.get(url, {"seen": typed["seen"]}, headers=PART)
+    page = anna.client.post(url, typed)
+
+    assert (part.status_code, noticed.status_code, page.status_code) == (200, 200, 409)
+    for answer in (part, noticed, page):
+        assert "This draft was launched while you had it open." in read_text(answer)
+        assert f'href="{anna.url(f"campaigns/{draft}/")}">Show the run' in read_text(answer)
+        assert "HX-Redirect" not in answer.headers
+    assert 'value="Too late"' in read_text(page)
+    assert 'id="checks"' not in read_text(page)
+    assert anna.client.get(url).headers["Location"] == anna.url(f"campaigns/{draft}/")
 
 
 @pytest.mark.race

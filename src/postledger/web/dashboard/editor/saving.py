@@ -69,11 +69,12 @@ class Saved:
     conflict: Conflict | None = None
     problems: list[WrongField] = field(default_factory=list)  # what is not saved
     flaws: list[WrongField] = field(default_factory=list)  # saved, and no launch with it
+    is_launched: bool = False  # meanwhile: nothing is saved any more
 
     @property
     def is_whole(self) -> bool:
         """Whether the stored campaign is what the page shows."""
-        return self.conflict is None and not self.problems
+        return self.conflict is None and not self.problems and not self.is_launched
 
 
 def save_draft(

@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
@@ -116,23 +115,32 @@ def edit(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpRespon
         if is_part:
             return render_fragment(request, visitor, "dashboard/editor_gone.html", {})
         raise
-    if listing.find_last_run(visitor.workspace.pk, campaign_id) is not None:
-        return _leave(request, visitor, campaign_id, is_part=is_part)
     posted = request.POST if request.method == "POST" else None
+    is_launched = listing.find_last_run(visitor.workspace.pk, campaign_id) is not None
+    if is_launched and posted is None and not is_part:
+        return redirect("campaign", visitor.workspace.pk, campaign_id)
     form = DraftForm(
         visitor.workspace.pk, campaign, choices.list_choices(visitor.workspace.pk), posted
     )
+    if is_launched:
+        return _show_launched(request, visitor, form, is_part=is_part)
     if posted is None:
-        conflict = _find_strange_change(request, visitor, campaign)
-        if is_part:
-            return _show_saved(request, visitor, form, Saved(campaign, conflict))
-        flaws = saving.show_flaws(form, campaign, now=datetime.now(UTC))
-        saved = Saved(campaign, conflict, flaws=flaws)
-        return _show(request, visitor, form, saved)
+        return _show_stored(request, visitor, form, is_part=is_part)
     try:
         return _save(request, visitor, form, is_part=is_part)
     except AlreadyLaunchedError:
-        return _leave(request, visitor, campaign_id, is_part=is_part)
+        return _show_launched(request, visitor, form, is_part=is_part)
+
+
+def _show_stored(
+    request: HttpRequest, visitor: Visitor, form: DraftForm, *, is_part: bool
+) -> HttpResponse:
+    campaign = form.campaign
+    conflict = _find_strange_change(request, visitor, campaign)
+    if is_part:
+        return _show_saved(request, visitor, form, Saved(campaign, conflict))
+    flaws = saving.show_flaws(form, campaign, now=datetime.now(UTC))
+    return _show(request, visitor, form, Saved(campaign, conflict, flaws=flaws))
 
 
 def _save(
@@ -169,16 +177,14 @@ def read_moment(text: str) -> datetime:
         return _LONG_AGO
 
 
-def _leave(
-    request: HttpRequest, visitor: Visitor, campaign_id: int, *, is_part: bool
+def _show_launched(
+    request: HttpRequest, visitor: Visitor, form: DraftForm, *, is_part: bool
 ) -> HttpResponse:
-    """A campaign that was launched meanwhile is not a draft any more."""
-    url = reverse("campaign", args=[visitor.workspace.pk, campaign_id])
+    """A campaign that was launched meanwhile is no draft any more; what was written stays."""
+    saved = Saved(form.campaign, is_launched=True)
     if is_part:
-        return HttpResponse(status=204, headers={"HX-Redirect": url})
-    if request.method == "POST":
-        messages.error(request, _("It was launched meanwhile, so nothing was changed."))
-    return redirect(url)
+        return _show_saved(request, visitor, form, saved)
+    return _show(request, visitor, form, saved, status=409)
 
 
 def _find_strange_change(
@@ -195,7 +201,7 @@ def _show_saved(
     request: HttpRequest, visitor: Visitor, form: DraftForm, saved: Saved
 ) -> HttpResponse:
     is_post = request.method == "POST"
-    if not is_post and saved.conflict is None:
+    if not is_post and saved.is_whole:
         return HttpResponse(status=204)
     values = {"form": form, "saved": saved, "is_part": True, "is_post": is_post}
     response = render_fragment(request, visitor, "dashboard/editor_saved.html", values)
