@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, override
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import FilePayload, Page
+from playwright.sync_api import FilePayload, Page, Route, expect
 
 from postledger.accounts import workspaces
 from postledger.accounts.models import User, Workspace
@@ -423,6 +423,32 @@ def test_a_campaign_is_written_while_it_saves_itself_and_launched(
     assert barriers == []
     assert watch.complaints == []
     assert Campaign.objects.get().content["subject"] == "Hello again"
+
+
+def test_what_is_typed_while_a_save_is_under_way_is_not_tested_or_launched(
+    acme: Workspace, origin: str
+) -> None:
+    draft = str(EXAMPLES["campaign_edit"].make_values(acme)["campaign_id"])
+    held: list[Route] = []
+    with browser.chromium() as chromium, browser.visitor(chromium, origin) as (page, _):
+        browser.sign_in(page, browser.EMAIL)
+        page.goto(reverse("campaign_edit", args=[acme.pk, draft]))
+        send = page.get_by_role("button", name="Send test")
+        expect(send).to_be_enabled()
+        page.route("**/edit/", lambda route: held.append(route), times=2)  # noqa: PLW0108  it takes no builtin
+        with page.expect_request("**/edit/"):
+            page.fill("input[name=subject]", "Hello at first")
+        page.fill("input[name=subject]", "Hello later")
+        page.wait_for_timeout(2000)  # the second save waits for the first
+        with page.expect_request("**/edit/"):
+            held[0].continue_()
+        page.wait_for_timeout(500)
+        is_enabled = send.is_enabled()
+        held[1].continue_()
+        expect(send).to_be_enabled()
+
+    assert not is_enabled
+    assert Campaign.objects.get(pk=draft).content["subject"] == "Hello later"
 
 
 # The second time when the first request is on its way.

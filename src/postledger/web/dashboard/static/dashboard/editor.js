@@ -8,11 +8,12 @@
   let timer = null;
   // What was refused, or waits for a choice between two people, stands above the form.
   const hasProblems = () => document.getElementById("problems").childElementCount > 0;
+  let hasUnsent = false; // written after the last save was sent
   let isDirty = hasProblems();
 
   // What is not saved yet can neither be tested nor launched, and the reason stands there too.
   const showState = () => {
-    for (const button of document.querySelectorAll("[data-needs-saved]")) button.disabled = isDirty;
+    for (const button of document.querySelectorAll("[data-needs-saved]")) button.disabled = isDirty || hasProblems();
     const texts = [...document.querySelectorAll("#problems li")].map((line) => line.textContent);
     for (const place of document.querySelectorAll("[data-unsaved]")) {
       place.hidden = !hasProblems();
@@ -70,16 +71,20 @@
   draft.addEventListener("input", (event) => {
     // Controls of the preview stand in the draft and belong to another form.
     if (event.target.form !== draft) return;
-    isDirty = true;
+    hasUnsent = isDirty = true;
     showState();
     clearTimeout(timer);
     timer = setTimeout(save, PAUSE);
   });
 
+  // A save that waits for another one reads the fields when it is its turn.
+  document.body.addEventListener("htmx:configRequest", (event) => {
+    if (event.detail.elt === draft) hasUnsent = false;
+  });
   document.body.addEventListener("htmx:afterRequest", (event) => {
     if (event.detail.elt !== draft) return;
     const isFailed = !event.detail.successful;
-    isDirty = timer !== null || isFailed || hasProblems();
+    isDirty = hasUnsent || isFailed || hasProblems();
     if (!isFailed) showAtFields();
     if (isFailed && timer === null) timer = setTimeout(save, 4 * PAUSE);
     showState();
