@@ -129,15 +129,15 @@ def test_a_row_that_is_refused_for_another_cell_ends_the_mail_of_its_person(
     people.news(acme)
     people.member(acme, "left@example.com")
     people.member(acme, "split@example.com")
-    content = "email,time_zone,Status\n"
-    content += "left@example.com,Pacific Time,unsubscribed\nno address,Pacific Time,bounced\n"
-    content += 'split@example.com,UTC,unsubscribed,"a cell too many"\n'
+    content = "time_zone,Status,email\nPacific Time,unsubscribed,left@example.com\n"
+    content += "Pacific Time,bounced,no address\nUTC,unsubscribed\n"
+    content += 'UTC,unsubscribed,split@example.com,"a cell too many"\n'
 
     done = files.import_file(
         acme, files.write_file(tmp_path, content), list_key="news", mapping=MAPPING
     )
 
-    assert done.refused == 3
+    assert done.refused == 4
     assert Contact.objects.get(address="left@example.com").state == "unsubscribed"
     kept = [one.address for one in suppressions.list_page(acme, limit=10)]
     assert kept == ["left@example.com"], "of the others no cell can be trusted"

@@ -116,7 +116,8 @@ def _note_old_state(
 
 def _note_end_of_refused(columns: Columns, cells: Sequence[str], prepared: PreparedChunk) -> None:
     """A row that is refused for another cell says all the same that its person left."""
-    address = read_cell(cells[columns.fields[Field.EMAIL]])
+    index = columns.fields[Field.EMAIL]
+    address = read_cell(cells[index]) if index < len(cells) else ""
     strongest = old_states.find_strongest(_read_states(columns, cells).values())
     report = old_states.report_old_state(address, strongest)
     if report and addresses.is_valid(address):
