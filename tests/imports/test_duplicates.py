@@ -29,7 +29,7 @@ def _find_repeats(*addresses: str) -> dict[int, int]:
 
 
 def _stage_rows(rows: list[tuple[int, str]]) -> dict[int, int]:
-    lines = [f"{row}\t{address}\t\t\t\t\t\t{{}}\t\t\n" for row, address in rows]
+    lines = [f"{row}\t{address}\t\t\t\t\t\t{{}}\t\t\tf\n" for row, address in rows]
     problems = staging.stage_rows(map_columns(["email"], {}), lines)
     return {row.row: int(row.problem.split()[1]) for row in problems}
 
