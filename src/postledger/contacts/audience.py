@@ -230,7 +230,7 @@ ELSE (
     SELECT CASE WHEN s.list_id IS NULL THEN s.reason ELSE 'list_suppressed' END
     FROM contacts_suppression AS s
     WHERE s.workspace_id = %(workspace)s::bigint AND s.reason = 'by_hand'
-      AND s.address_hash = contacts_fingerprint(%(hash_key)s::bytea, contact.address)
+      AND s.address_hash = (SELECT contacts_fingerprint(%(hash_key)s::bytea, contact.address))
       AND (s.list_id IS NULL OR s.list_id = %(list)s::bigint)
     ORDER BY s.list_id NULLS FIRST LIMIT 1
 )

@@ -53,7 +53,8 @@ SELECT contact.id, contact.address, contact.name, coalesce(contact.from_name, ''
             WHEN EXISTS (
                 SELECT FROM contacts_suppression AS s
                 WHERE s.workspace_id = contact.workspace_id AND s.list_id IS NULL
-                  AND s.address_hash = contacts_fingerprint(%(hash_key)s::bytea, contact.address)
+                  AND s.address_hash
+                      = (SELECT contacts_fingerprint(%(hash_key)s::bytea, contact.address))
                   AND s.reason = ANY(%(stops)s::text[])
             ) THEN 'suppressed'
             WHEN contact.is_unconfirmed THEN 'unconfirmed'

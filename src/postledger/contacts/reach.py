@@ -25,7 +25,8 @@ ON_BREAK = "on_break"
 # hashes of their addresses, too: the membership of a contact that was deleted and imported anew is
 # gone, and that of one who asks again is pending. A corrected address brings neither back.
 # The smallest list is the first entry of that index; of EXISTS the planner expects a hit at once,
-# and reads the whole table where only other workspaces have one.
+# and reads the whole table where only other workspaces have one. The SELECT around the hash has it
+# computed once: where suppressions are few, PostgreSQL reads all of them for each contact.
 _REACH: LiteralString = """
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE {is_awake}) > 0 AS is_on_list,
@@ -42,7 +43,7 @@ CROSS JOIN LATERAL (
                    CROSS JOIN LATERAL (
                        SELECT list_id FROM contacts_suppression
                        WHERE workspace_id = %(workspace)s::bigint AND address_hash
-                             = contacts_fingerprint(%(hash_key)s::bytea, known.address)
+                             = (SELECT contacts_fingerprint(%(hash_key)s::bytea, known.address))
                        OFFSET 0
                    ) AS kept
                    JOIN contacts_list AS list ON list.id = kept.list_id AND list.kind = 'list'

@@ -179,9 +179,8 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (
     SELECT reason, has_left, list_id, list_id IS NULL AND address IS NULL AS is_unnamed
     FROM contacts_suppression
-    WHERE workspace_id = %(workspace)s AND address_hash = contacts_fingerprint(
-          %(hash_key)s::bytea, staged.address
-      )
+    WHERE workspace_id = %(workspace)s
+      AND address_hash = (SELECT contacts_fingerprint(%(hash_key)s::bytea, staged.address))
       AND (list_id IS NULL OR list_id = %(list)s)
     ORDER BY list_id DESC LIMIT 1
 ) AS suppression ON true
@@ -332,7 +331,8 @@ def find_own_choices() -> list[tuple[int, OwnChoice]]:
 
 
 # The rule of campaigns to all contacts, as it was before the rows were merged. Who was deleted here
-# and is made anew comes last: nobody can look at such a contact yet.
+# and is made anew comes last: nobody can look at such a contact yet. A new contact is on no other
+# list, so none is looked for: in a table that was empty before, a look-up can read the whole chunk.
 _RETURNING = pg.SQL("""
 SELECT contact.id FROM (
     SELECT matched.*, (
@@ -343,7 +343,9 @@ SELECT contact.id FROM (
 WHERE contact.kept_back IS NULL AND contact.subscription IS NULL AND reach.kept_back = {left}
 ORDER BY contact.is_new, contact.row_number
 """).format(
-    reach=reach.join_reach(pg.SQL("statement_timestamp()"), pg.SQL("s.list_id <> %(list)s")),
+    reach=reach.join_reach(
+        pg.SQL("statement_timestamp()"), pg.SQL("NOT contact.is_new AND s.list_id <> %(list)s")
+    ),
     left=pg.Literal(reach.LEFT_EVERY_LIST),
 )
 

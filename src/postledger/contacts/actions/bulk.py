@@ -76,7 +76,7 @@ WITH chosen AS MATERIALIZED (
     LEFT JOIN LATERAL (
         SELECT reason FROM contacts_suppression
         WHERE workspace_id = %(workspace)s
-          AND address_hash = contacts_fingerprint(%(hash_key)s::bytea, chosen.address)
+          AND address_hash = (SELECT contacts_fingerprint(%(hash_key)s::bytea, chosen.address))
           AND (list_id IS NULL OR list_id = %(list)s)
         ORDER BY list_id DESC LIMIT 1
     ) AS suppression ON true

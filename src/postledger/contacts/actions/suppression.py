@@ -189,9 +189,12 @@ _SUPPRESSED_MEMBERSHIPS: LiteralString = """
 SELECT c.address, suppression.list_id, suppression.reason
 FROM contacts_contact AS c
 JOIN contacts_subscription AS s ON s.contact_id = c.id
-JOIN contacts_suppression AS suppression
-  ON suppression.workspace_id = c.workspace_id AND suppression.list_id = s.list_id
- AND suppression.address_hash = contacts_fingerprint(%(hash_key)s::bytea, c.address)
+CROSS JOIN LATERAL (
+    SELECT list_id, reason FROM contacts_suppression
+    WHERE workspace_id = c.workspace_id AND list_id = s.list_id
+      AND address_hash = (SELECT contacts_fingerprint(%(hash_key)s::bytea, c.address))
+    OFFSET 0
+) AS suppression
 WHERE c.id = ANY (%(contacts)s::bigint[]) AND s.state IN ('pending', 'active', 'paused')
 """
 

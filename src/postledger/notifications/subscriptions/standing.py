@@ -42,7 +42,7 @@ SELECT subscription.id AS subscription_id, subscription.topic_id, subscription.c
                WHERE suppression.workspace_id = %(workspace)s
                  AND suppression.reason = 'by_hand'
                  AND suppression.address_hash
-                     = contacts_fingerprint(%(hash_key)s::bytea, contact.address)
+                     = (SELECT contacts_fingerprint(%(hash_key)s::bytea, contact.address))
                  AND (suppression.list_id IS NULL OR suppression.list_id = topic.list_id)
            ) THEN 'suppressed'
            WHEN contact.state <> 'active' OR subscription.state = 'unsubscribed'
