@@ -19,7 +19,8 @@ from postledger.providers.dns.records import (
     SenderRecords,
     SpfNeed,
 )
-from postledger.providers.dns.resolver import Resolver, ResolverAddress
+from postledger.providers.dns.resolver import Resolver
+from postledger.providers.dns.resolver_address import ResolverAddress
 from postledger.providers.dns.verdicts import Code, Subject, Verdict
 from tests.providers import dns_server
 from tests.providers.dns_server import SERVFAIL, DnsServer

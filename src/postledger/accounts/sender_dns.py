@@ -12,7 +12,7 @@ from postledger.accounts import queries
 from postledger.accounts.models import Sender
 from postledger.lib.secrets import UnsealableError
 from postledger.providers import registry
-from postledger.providers.dns import examination, resolver
+from postledger.providers.dns import examination, resolver_address
 from postledger.providers.dns.records import SenderRecords
 from postledger.providers.dns.resolver import Resolver
 from postledger.providers.dns.verdicts import Verdict
@@ -79,7 +79,7 @@ async def _look_up(
     needed = await _read_needed(kind, settings, address)
     if needed is None:
         return None
-    server = resolver.parse_address(installation.DNS_RESOLVER)
+    server = resolver_address.parse_address(installation.DNS_RESOLVER)
     verdicts = await examination.examine(needed, Resolver(server))
     return DnsReport(needed.domain, tuple(verdicts), now)
 

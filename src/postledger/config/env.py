@@ -22,7 +22,7 @@ from postledger.accounts.limits import FASTEST, SLOWEST
 from postledger.dispatch import retry
 from postledger.feedback import guard
 from postledger.lib.values import parse_database_id
-from postledger.providers.dns import resolver
+from postledger.providers.dns import resolver_address
 
 UNSUBSCRIBE_SECRET_LENGTH = 32
 
@@ -198,7 +198,7 @@ class Env(BaseSettings):
     @field_validator("dns_resolver")
     @classmethod
     def _read_resolver(cls, value: str) -> str:
-        resolver.parse_address(value)
+        resolver_address.parse_address(value)
         return value
 
     @field_validator("notion_db_mailouts", "notion_db_errors")

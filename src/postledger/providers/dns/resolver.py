@@ -2,8 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
-from ipaddress import ip_address
 
 import dns.asyncresolver
 import dns.exception
@@ -16,31 +14,11 @@ from dns.rdtypes.ANY.MX import MX
 from dns.rdtypes.ANY.TXT import TXT
 
 from postledger.providers.dns.records import Answer, Question, Unanswered
+from postledger.providers.dns.resolver_address import ResolverAddress
 
-_PORT = 53
-_LAST_PORT = 65_535
 _QUESTION_SECONDS = 3.0
 _MOST_VALUES = 64
 _LONGEST_VALUE = 4_000
-
-
-@dataclass(frozen=True, slots=True)
-class ResolverAddress:
-    host: str  # an IP address; empty: the resolvers of this machine
-    port: int = _PORT
-
-
-def parse_address(text: str) -> ResolverAddress:
-    """Reads an IP address with or without a port; raises ValueError for anything else."""
-    if not text:
-        return ResolverAddress("")
-    try:
-        return ResolverAddress(str(ip_address(text.strip("[]"))))
-    except ValueError:
-        host, _, port = text.rpartition(":")
-    if not port.isdecimal() or not 0 < int(port[:6]) <= _LAST_PORT:
-        raise ValueError("is not an IP address, with or without a port, such as 127.0.0.1:5353")
-    return ResolverAddress(str(ip_address(host.strip("[]"))), int(port))
 
 
 class Resolver:
