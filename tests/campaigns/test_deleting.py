@@ -15,6 +15,7 @@ from postledger.campaigns.runs import live_run, run_lookup
 from postledger.campaigns.runs.run_lookup import CampaignUnknownError
 from postledger.contacts.models import Contact
 from postledger.deliveries import queries
+from postledger.mailing import content_source
 from postledger.privacy import erasure
 from tests.campaigns import press
 from tests.races import collide
@@ -32,6 +33,7 @@ def launch(workspace_id: int, campaign_id: int) -> UUID:
 def test_a_deleted_draft_is_nowhere_and_its_tag_is_free(settings: Settings) -> None:
     acme = press.set_up_workspace(settings)
     campaign_id = press.campaign(acme, tag="news", audience={"state": "TX"})
+    Campaign.objects.update(kept_text=content_source.to_json(press.WORDS))
 
     delete(acme, campaign_id)
 
@@ -42,7 +44,8 @@ def test_a_deleted_draft_is_nowhere_and_its_tag_is_free(settings: Settings) -> N
     assert drafts.list_campaigns(acme) == []
     assert sum(listing.read_page(acme, now=press.NOW).counts.values()) == 0
     row = Campaign.with_deleted.get(pk=campaign_id)
-    assert (row.content, row.audience) == ({}, {})  # what somebody wrote is gone
+    # What somebody wrote is gone.
+    assert (row.content, row.kept_text, row.audience) == ({}, None, {})
     assert press.campaign(acme, tag="news") != campaign_id
     entry = AuditEntry.objects.get(action="campaign.deleted")
     assert (entry.actor, entry.subject, entry.data) == ("alice", "campaign news", {"name": "News"})

@@ -34,6 +34,8 @@ class Campaign(models.Model):
     lacks_list = models.BooleanField(db_default=False)
     audience = models.JSONField(db_default={})  # a filter for contacts.filters.parsing
     content = models.JSONField()  # see mailing.content_source
+    # The text of its own while its content is of another kind, for who writes it; nothing sends it.
+    kept_text = models.JSONField(null=True)
     timing = models.JSONField(db_default={})  # see mailing.send_times
     # Hours of each contact's own day, as `accounts.working_hours` writes them; None: always.
     delivery_window = models.JSONField(null=True)

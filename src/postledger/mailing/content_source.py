@@ -69,6 +69,7 @@ class PageSource:
 type ContentSource = InlineSource | TemplateSource | ArticleSource | PageSource
 
 _JSON: TypeAdapter[ContentSource] = TypeAdapter(ContentSource)
+_TEXT_JSON: TypeAdapter[InlineSource | None] = TypeAdapter(InlineSource | None)
 
 
 def to_json(content: ContentSource) -> dict[str, Any]:
@@ -78,6 +79,10 @@ def to_json(content: ContentSource) -> dict[str, Any]:
 
 def from_json(stored: Mapping[str, Any]) -> ContentSource:
     return _JSON.validate_python(stored)
+
+
+def text_from_json(stored: Mapping[str, Any] | None) -> InlineSource | None:
+    return _TEXT_JSON.validate_python(stored)
 
 
 def find_template(workspace_id: int, content: TemplateSource) -> Version:

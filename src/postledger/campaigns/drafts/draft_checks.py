@@ -69,7 +69,7 @@ def _check_timing(_workspace_id: int, timing: SendTime, now: datetime) -> None:
     send_times.check(timing, now=now)
 
 
-def _check_content(_workspace_id: int, content: ContentSource, _now: datetime) -> None:
+def _check_content(_workspace_id: int, content: ContentSource | None, _now: datetime) -> None:
     if isinstance(content, InlineSource):
         for field in ("subject", "preheader", "body", "text"):
             checks.refuse_unstorable(field, getattr(content, field))
@@ -98,6 +98,7 @@ _CHECKS: Mapping[str, Callable[[int, Any, datetime], None]] = {
     "name": _check_name,
     "timing": _check_timing,
     "content": _check_content,
+    "kept_text": _check_content,
     "list_key": _check_list,
     "audience": _check_audience,
     "sender": _check_sender,

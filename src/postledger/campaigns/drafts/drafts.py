@@ -27,7 +27,7 @@ from postledger.lib.ids import LAST_ID
 from postledger.lib.keys import make_key
 from postledger.lib.sentences import say
 from postledger.mailing import content_source, send_times
-from postledger.mailing.content_source import ContentSource
+from postledger.mailing.content_source import ContentSource, InlineSource
 from postledger.mailing.send_times import SendTime
 
 MAX_NAME = constraints.LONGEST_NAME
@@ -55,6 +55,12 @@ class Draft:
     timing: SendTime = SendTime()  # noqa: RUF009  a frozen value
     delivery_window: Hours | None = None  # of each contact's own day; None: always
     lacks_list: bool = False  # nobody has chosen yet between the lists and all; the page asks
+    # The text of its own while the content is of another kind; nothing sends it.
+    kept_text: InlineSource | None = None
+
+    @property
+    def text(self) -> InlineSource | None:
+        return self.content if isinstance(self.content, InlineSource) else self.kept_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +183,7 @@ def delete_campaign(
             raise CampaignChangedError(_CHANGED)
         own.update(
             content={},
+            kept_text=None,
             audience={},
             timing={},
             delivery_window=None,
@@ -274,7 +281,7 @@ def _tag_taken(tag: str) -> CampaignExistsError:
 
 def _stored(draft: Draft) -> dict[str, Any]:
     """The columns of a draft except its sender."""
-    window = draft.delivery_window
+    window, kept = draft.delivery_window, draft.kept_text
     return {
         "tag": draft.tag,
         "name": draft.name,
@@ -282,6 +289,7 @@ def _stored(draft: Draft) -> dict[str, Any]:
         "lacks_list": draft.lacks_list,
         "audience": dict(draft.audience or {}),
         "content": content_source.to_json(draft.content),
+        "kept_text": content_source.to_json(kept) if kept else None,
         "timing": send_times.to_json(draft.timing),
         "delivery_window": working_hours.to_json(window) if window else None,
     }
@@ -310,6 +318,7 @@ def _facts(campaign: Campaign) -> CampaignFacts:
         tag=campaign.tag,
         name=campaign.name,
         content=content_source.from_json(campaign.content),
+        kept_text=content_source.text_from_json(campaign.kept_text),
         sender=campaign.sender.address,
         list_key=campaign.list_key or None,
         lacks_list=campaign.lacks_list,

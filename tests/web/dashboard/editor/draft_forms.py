@@ -12,6 +12,7 @@ PART = {"HX-Request": "true"}
 def fields(campaign_id: int, **changes: Any) -> dict[str, Any]:
     """The form as a browser sends it: what the campaign has, and what a person changed."""
     campaign = Campaign.objects.select_related("sender").get(pk=campaign_id)
+    text = campaign.kept_text or campaign.content
     return {
         "seen": campaign.updated_at.isoformat(),
         "name": campaign.name,
@@ -21,8 +22,8 @@ def fields(campaign_id: int, **changes: Any) -> dict[str, Any]:
         "op": ["is"],
         "value": [""],
         "kind": "markdown",
-        "subject": campaign.content["subject"],
-        "body": campaign.content["body"],
+        "subject": text["subject"],
+        "body": text["body"],
         "sender": campaign.sender.address,
         "when": "now",
         "complete": "1",

@@ -1,6 +1,7 @@
 """The content of a draft: the values of readers in it, and what a reader would get."""
 
 import re
+from uuid import UUID
 
 import pytest
 
@@ -55,6 +56,37 @@ def test_a_tick_moves_no_line_of_the_values_and_a_browser_restores_none(
     assert re.findall(r'name="variable" value="(\w+)"', page) == shown
     assert re.findall(r'name="may_be_empty" value="(\w+)" checked', page) == ["age"]
     assert re.search(r'<form[^>]* id="draft"[^>]* autocomplete="off"', page)
+
+
+def test_a_text_waits_in_the_draft_while_other_content_is_chosen(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    path, page_id = f"campaigns/{draft}/edit", "1" * 32
+    text = {"subject": "Hi {{ city }}", "body": "# Typed", "text": "Plain", "locale": "de"}
+    autosave(anna, draft, **text, kind="html", variable=["city"], may_be_empty=["city"])
+    written = Campaign.objects.get(pk=draft).content
+
+    other = {"kind": "page", "page": page_id, **text, "variable": ["city"]}
+    save(anna, draft, **other, may_be_empty=["city"])
+    waiting = Campaign.objects.get(pk=draft)
+    save(anna, draft, **{**other, "locale": "Klingonisch"}, may_be_empty=["city"])
+    shown = read_text(anna.get(f"{path}/"))
+    copied = anna.post(f"campaigns/{draft}/duplicate/").headers["Location"]
+    copy = read_text(anna.client.get(copied))
+    emptied = save(anna, draft, kind="page", page=page_id, subject="", body="")
+
+    assert waiting.content == {"kind": "page", "page_id": str(UUID(page_id))}
+    assert "Typed" not in str(alice.get(f"/v1/campaigns/{draft}").body)
+    assert waiting.kept_text == {**written, "format": "html"}
+    for page in (shown, copy):
+        assert 'value="page" checked' in page
+        assert 'value="Hi {{ city }}"' in page
+        assert "# Typed</textarea>" in page
+        assert "Plain</textarea>" in page
+        assert 'name="locale" value="de"' in page
+        assert 'name="may_be_empty" value="city" checked' in page
+    assert emptied.status_code == 302
+    assert Campaign.objects.get(pk=draft).kept_text is None
 
 
 def test_a_variable_that_cannot_be_stored_is_left_out(anna: Person, draft: int) -> None:

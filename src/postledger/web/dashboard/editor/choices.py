@@ -185,3 +185,17 @@ def _sample_contacts(workspace_id: int) -> Sequence[Contact]:
         return audience.sample(workspace_id, EVERYBODY, size=_SAMPLE)
     except RefusedError:
         return []
+
+
+def ask_to_choose(offered: Sequence[Choice], value: object) -> Sequence[Choice]:
+    """Nothing is chosen by itself: what is written would make room for it."""
+    return offered if value or not offered else [("", _("Choose…")), *offered]
+
+
+def include_value(
+    offered: Sequence[Choice], value: str, known: Sequence[Choice] = ()
+) -> Sequence[Choice]:
+    """With the value that a campaign has already, though it may not be offered any more."""
+    if not value or any(value == key for key, _label in offered):
+        return offered
+    return [*offered, (value, dict(known).get(value, value))]

@@ -20,16 +20,28 @@ from postledger.content.rendering.source import Format, Source
 from postledger.lib import values
 from postledger.mailing.content_source import (
     ArticleSource,
+    ContentSource,
     InlineSource,
     PageSource,
     TemplateSource,
 )
 from postledger.mailing.send_times import SendTime
 from postledger.web.dashboard.editor import audience_exceptions, conditions, readings
-from postledger.web.dashboard.editor.choices import Choice, Choices
+from postledger.web.dashboard.editor.choices import (
+    Choice,
+    Choices,
+    ask_to_choose,
+    include_value,
+)
 from postledger.web.dashboard.editor.conditions import Condition, IncompleteConditionError
 from postledger.web.dashboard.editor.first_values import NOT_CHOSEN, list_first_values
-from postledger.web.dashboard.editor.variables import Variable, list_stored, list_used
+from postledger.web.dashboard.editor.readings import WrongFieldError
+from postledger.web.dashboard.editor.variables import (
+    Variable,
+    list_stored,
+    list_texts,
+    list_used,
+)
 from postledger.web.dashboard.forms import PageForm, WholeNumberField
 
 KINDS: Sequence[Choice] = (
@@ -189,14 +201,14 @@ class DraftForm(PageForm):
         self.workspace_id, self.campaign = workspace_id, campaign
         offers = {
             "list_key": self._list_lists(choices.lists, posted),
-            "template": _ask_to_choose(choices.templates, first.get("template")),
-            "article": _ask_to_choose(choices.articles, first.get("article")),
+            "template": ask_to_choose(choices.templates, first.get("template")),
+            "article": ask_to_choose(choices.articles, first.get("article")),
             "sender": choices.senders,
             "segment": choices.segments,
         }
         for name, offered in offers.items():
             known = choices.archived_lists if name == "list_key" else ()
-            included = _include(offered, str(first.get(name, "")), known)
+            included = include_value(offered, str(first.get(name, "")), known)
             self.fields[name].choices = included  # type: ignore[attr-defined]  # of a ChoiceField
         self.conditions, self.excepted, self.is_json = self._read_conditions(posted)
         self.condition_error: IncompleteConditionError | None = None  # it stands at its line
@@ -222,7 +234,7 @@ class DraftForm(PageForm):
     def _list_shown(self, posted: QueryDict | None) -> list[Variable]:
         """The variables that the page has a choice for."""
         if posted is None:
-            return list_stored(self.campaign.content)
+            return list_stored(self.campaign.text)
         optional = set(posted.getlist("may_be_empty"))
         names = filter(values.is_storable, posted.getlist("variable"))
         return [Variable(name, name in optional) for name in names]
@@ -281,18 +293,29 @@ class DraftForm(PageForm):
         return [segments.get_segment(self.workspace_id, int(chosen)).filter] if chosen else []
 
     def _read_content(self) -> Mapping[str, Any]:
-        given, kind = self.cleaned_data, self.cleaned_data["kind"]
-        match kind:
-            case "template":
-                readings.require("template", given["template"], _("Choose a template."))
-                return {"content": TemplateSource(given["template"], given["version"])}
-            case "article":
-                readings.require("article", given["article"], _("Choose an article."))
-                return {"content": self._read_article(given["article"])}
-            case "page":
-                return {"content": PageSource(readings.parse_page(given["page"]))}
-            case _:
-                return {"content": self._read_inline(Format(kind))}
+        kind = self.cleaned_data["kind"]
+        if kind in Format:
+            return {"content": self._read_inline(Format(kind)), "kept_text": None}
+        return {"content": self._read_other(kind), "kept_text": self._read_kept_text()}
+
+    def _read_other(self, kind: str) -> ContentSource:
+        given = self.cleaned_data
+        if kind == "page":
+            return PageSource(readings.parse_page(given["page"]))
+        if kind == "article":
+            readings.require("article", given["article"], _("Choose an article."))
+            return self._read_article(given["article"])
+        readings.require("template", given["template"], _("Choose a template."))
+        return TemplateSource(given["template"], given["version"])
+
+    def _read_kept_text(self) -> InlineSource | None:
+        """What was written before other content was chosen; its fields are not shown now."""
+        before = self.campaign.text
+        try:
+            text = self._read_inline(before.format if before else Format.MARKDOWN)
+        except WrongFieldError:  # nobody sees that its language is wrong
+            return before
+        return text if any(list_texts(text.source)) else None
 
     def _read_article(self, key: str) -> ArticleSource:
         content = ArticleSource(key)
@@ -372,17 +395,3 @@ class DraftForm(PageForm):
         if window is None or len(window.spans) == 1:
             return ""
         return ", ".join(f"{opens:%H:%M}-{closes:%H:%M}" for opens, closes in window.spans)
-
-
-def _ask_to_choose(offered: Sequence[Choice], value: object) -> Sequence[Choice]:
-    """Nothing is chosen by itself: what is written would make room for it."""
-    return offered if value or not offered else [("", _("Choose…")), *offered]
-
-
-def _include(
-    offered: Sequence[Choice], value: str, known: Sequence[Choice] = ()
-) -> Sequence[Choice]:
-    """With the value that a campaign has already, though it may not be offered any more."""
-    if not value or any(value == key for key, _label in offered):
-        return offered
-    return [*offered, (value, dict(known).get(value, value))]

@@ -29,28 +29,29 @@ def list_first_values(campaign: CampaignFacts) -> dict[str, Any]:
         "match": (conditions.read_filter(people) or ("all",))[0],
         "filter_json": json.dumps(campaign.audience, ensure_ascii=False, indent=2),
         "sender": campaign.sender,
+        **_list_text_values(campaign.text),
         **_list_content_values(campaign.content),
         **_list_time_values(campaign),
     }
 
 
+def _list_text_values(text: InlineSource | None) -> dict[str, Any]:
+    if text is None:
+        return {"locale": "en"}
+    names = ("subject", "preheader", "body", "text", "locale")
+    return {name: getattr(text, name) for name in names}
+
+
 def _list_content_values(content: ContentSource) -> dict[str, Any]:
     match content:
         case InlineSource():
-            return {
-                "kind": content.format.value,
-                "subject": content.subject,
-                "preheader": content.preheader,
-                "body": content.body,
-                "text": content.text,
-                "locale": content.locale,
-            }
+            return {"kind": content.format.value}
         case TemplateSource(key, version):
-            return {"kind": "template", "template": key, "version": version, "locale": "en"}
+            return {"kind": "template", "template": key, "version": version}
         case ArticleSource(key):
-            return {"kind": "article", "article": key, "locale": "en"}
+            return {"kind": "article", "article": key}
         case PageSource(page_id):
-            return {"kind": "page", "page": page_id, "locale": "en"}
+            return {"kind": "page", "page": page_id}
 
 
 def _list_time_values(campaign: CampaignFacts) -> dict[str, Any]:

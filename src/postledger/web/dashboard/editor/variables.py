@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from postledger.content import previews
 from postledger.content.rendering.source import Source
 from postledger.lib.errors import RefusedError
-from postledger.mailing.content_source import ContentSource, InlineSource
+from postledger.mailing.content_source import InlineSource
 from postledger.web.dashboard.editor import readings
 
 
@@ -25,14 +25,14 @@ class Variable:
         return self.is_ticked or self.has_default
 
 
-def list_stored(content: ContentSource) -> list[Variable]:
+def list_stored(text: InlineSource | None) -> list[Variable]:
     """By name, so that a tick moves no line: browsers and people look for it where it was."""
-    if not isinstance(content, InlineSource):
+    if text is None:
         return []
-    optional, defaulted = set(content.optional), readings.find_defaulted(list_texts(content.source))
+    optional, defaulted = set(text.optional), readings.find_defaulted(list_texts(text.source))
     return [
         Variable(name, name in optional, name in optional & defaulted)
-        for name in sorted({*content.required, *optional})
+        for name in sorted({*text.required, *optional})
     ]
 
 
