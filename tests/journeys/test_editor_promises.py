@@ -187,7 +187,7 @@ def promise(anna: Person, number: int, random: Random) -> Promise:
     lacking = re.search(r"([\d,]+) recipients? ha(?:s|ve) no city", checks)
     return Promise(
         Run.objects.get(campaign=campaign),
-        recipients=int(find(r"Launch to (\d+) pe", checks)),
+        recipients=int(find(r"(?:Launch to|Schedule for) (\d+) pe", checks)),
         foreseen=int(find(r"(\d+) recipients?: finishes", checks)) if forecast["waiting"] else 0,
         lacking=int(lacking[1]) if lacking else 0,
         previews=previews,

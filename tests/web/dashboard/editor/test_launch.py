@@ -67,6 +67,10 @@ def test_one_click_asks_and_names_what_goes_and_the_second_launches(
     assert "news@acme.example" in text
     assert f"{moment:%A} {moment.day} {moment:%B %Y}, 09:00 WE" in text
     assert "(Europe/Lisbon)" in text.partition("<dt>When</dt>")[2]
+    assert "Schedule News of May?</h1>" in text
+    assert "Schedule for 12 people " in text
+    assert "Schedule for 12 people…" in anna.read(f"campaigns/{draft}/edit/checks/")
+    assert "frozen now: people who join or begin to match later do not get it" in text
     assert f'name="seen" value="{seen}"' in text
     assert fewer.status_code == 422
     assert "it would go to 12 now" in read_text(fewer)

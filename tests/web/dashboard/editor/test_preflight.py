@@ -68,8 +68,14 @@ def test_the_forecast_shows_the_days_of_the_api_and_leads_to_what_would_change_i
     assert limits_url not in theirs
     assert "Raise the sender's daily limit" in theirs
 
+    asked = f"campaigns/{draft}/edit/launch/"
+    [end] = re.findall(r"9 recipients: finishes (.*?)\.</b>", page)
+    assert f"<dt>Finishes</dt><dd>{end}<br>" in read_text(anna.get(asked))
+    assert "The daily limit sets the pace." in read_text(anna.get(asked))
+
     ledger.hold_sender(sender, reason=Reason.PAUSED, actor="bob")
     held = anna.read(f"campaigns/{draft}/edit/checks/")
+    assert "<dd>It cannot be foreseen when it ends: 9 emails" in read_text(anna.get(asked))
     assert f'href="{anna.url(f"senders/{sender}/")}">See why its sender is held' in held
 
 

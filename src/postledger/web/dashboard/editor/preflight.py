@@ -19,6 +19,7 @@ from postledger.accounts.queries import Organisation
 from postledger.campaigns.drafts import drafts, forecasts, recipients
 from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.campaigns.drafts.recipients import RecipientCounts
+from postledger.campaigns.launches import waves
 from postledger.contacts import audience, lists
 from postledger.contacts.models import List
 from postledger.content import link_reports, list_headers, pictures
@@ -38,6 +39,7 @@ from postledger.web.dashboard.editor import content_checks, footer_checks, peopl
 from postledger.web.dashboard.editor.checks import OK, PROBLEM, WARNING, Check
 from postledger.web.dashboard.editor.turns import Turns
 from postledger.web.dashboard.runs import words
+from postledger.web.dashboard.runs.words import Word
 from postledger.web.dashboard.senders import dns_words
 from postledger.web.shared.sentences import translate
 
@@ -56,6 +58,12 @@ class Preflight:
     dns_url: str = ""  # looks up what was not looked up yet
     links_url: str = ""  # asks the links that were not asked yet
     hold: Hold | None = None  # of the sender: the one that ends last
+    is_scheduled: bool = False  # nobody is due yet
+
+    @property
+    def pace(self) -> Word:
+        """What sets it for the longest time; empty if nobody would get an email."""
+        return words.BINDINGS[self.outlook.binding] if self.outlook.binding else ""
 
     @property
     def problems(self) -> int:
@@ -156,6 +164,9 @@ def _check_draft(
         if reports is None
         else "",
         hold=hold,
+        is_scheduled=all(
+            wave.due_at for wave in waves.split_waves(workspace_id, campaign.timing, None, now=now)
+        ),
     )
 
 

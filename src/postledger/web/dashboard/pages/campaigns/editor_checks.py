@@ -43,7 +43,7 @@ from postledger.web.dashboard.editor.turns import Turns, TurnTakenError
 from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.pages.campaigns.editor import list_steps
 from postledger.web.dashboard.parameters import read_text
-from postledger.web.dashboard.runs import rows, words
+from postledger.web.dashboard.runs import rows
 from postledger.web.shared import throttle
 from postledger.web.shared.sentences import translate
 from postledger.web.shared.throttle import RateExceededError
@@ -95,7 +95,6 @@ def show_checks(
         "campaign": campaign,
         "preflight": checked,
         "people": people.show_people(visitor.workspace.pk, campaign, checked.counts),
-        "pace": words.BINDINGS[checked.outlook.binding] if checked.outlook.binding else "",
         "forecast": outlook_card.make_card(visitor, campaign, checked.outlook),
         "steps": list_steps(campaign, is_ready=not checked.problems),
         **_list_tests(visitor, campaign),

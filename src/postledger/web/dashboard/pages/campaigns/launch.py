@@ -143,13 +143,13 @@ def _ask(
             else _("The audience has changed: it would go to %(number)s now.")
         )
         trouble = text % {"number": formats.count(number)}
+    title = _("Schedule %(name)s?") if checked.is_scheduled else _("Launch %(name)s?")
     values = {
-        "title": _("Launch %(name)s?") % {"name": formats.isolate(campaign.name)},
+        "title": title % {"name": formats.isolate(campaign.name)},
+        "preflight": checked,
         "campaign": campaign,
         "seen": read_text(request.POST or request.GET, "seen") or campaign.updated_at.isoformat(),
         "number": number,
-        "is_exact": checked.counts.is_exact,
-        "checks": checked.checks,
         "warnings": [check for check in checked.checks if check.level == WARNING],
         "hold": _describe_hold(visitor, checked),
         "asks_number": asks_number,
