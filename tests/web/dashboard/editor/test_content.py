@@ -6,9 +6,12 @@ from uuid import UUID
 import pytest
 
 from postledger.campaigns.models import Campaign
+from postledger.content import templates
+from postledger.content.rendering.source import Format, Source
+from postledger.content.versions import Version
 from tests.web import newsroom
 from tests.web.callers import Caller
-from tests.web.dashboard.editor.draft_forms import autosave, read_text, save
+from tests.web.dashboard.editor.draft_forms import PART, autosave, read_text, save
 from tests.web.dashboard.visitors import Person
 
 
@@ -132,6 +135,47 @@ def test_the_preview_is_what_a_contact_would_get_in_a_frame_that_runs_nothing(
     assert frame.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
     assert "<strong" in frame.content.decode()
     assert "Mira" in frame.content.decode()
+
+
+def test_the_preview_of_a_template_says_which_of_its_languages_it_shows_and_offers_the_others(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    for language in ("de", "fr"):
+        alice.post("/v1/contacts", {"address": f"{language}@example.com", "locale": language})
+    path = f"campaigns/{draft}/edit"
+    german, english = (
+        Source(f"Hello in {language}", f"Text in {language}.", Format.MARKDOWN, locale=language)
+        for language in ("de", "en")
+    )
+    templates.create(anna.workspace_id, key="june", name="June", actor="alice")
+
+    def publish(fallback: str) -> None:
+        version = Version((), (), fallback, (german, english))
+        templates.add_version(anna.workspace_id, key="june", version=version, actor="alice")
+
+    def show(reader: str, **asked: str) -> str:
+        return read_text(anna.get(f"{path}/preview/", **{"as": reader}, **asked))
+
+    publish("")
+    save(anna, draft, kind="template", template="june")
+    anybody, own = show(""), show("de@example.com")
+    unserved, asked = show("fr@example.com"), show("fr@example.com", language="en")
+    frame = read_text(anna.get(f"{path}/letter/", **{"as": "fr@example.com", "language": "en"}))
+    part = read_text(anna.client.get(anna.url(f"{path}/preview/"), headers=PART))
+    publish("en")
+    with_fallback = show("fr@example.com")
+
+    assert "Shown in German, the first of its languages. Show it in: <a" in anybody
+    assert "<b>Hello in de</b>" in anybody
+    assert "Shown in German, the language of this reader." in own
+    assert "no text for the locale 'fr'" in unserved
+    assert "Shown in" not in unserved
+    assert re.findall(r"&language=(\w+)\">", unserved) == ["de", "en"]
+    assert "Shown in English. Show it in: <a" in asked
+    assert "&language=en" in asked.partition("<iframe")[2]
+    assert "Text in en." in frame
+    assert 'hx-target="#preview">English</a>' in part
+    assert "Shown in English, for everybody whose language has no text." in with_fallback
 
 
 @pytest.mark.parametrize(
