@@ -1,6 +1,6 @@
 """Previews content of authors, within the limits of `isolation`, and with a workspace's footer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -80,6 +80,8 @@ def preview_script(
     )
 
 
-def list_variables(workspace_id: int, source: Source) -> tuple[str, ...] | None:
-    """The variables of contacts that the texts use; None if their Liquid cannot be read."""
+def list_variables(workspace_id: int, source: Source) -> Mapping[str, bool] | None:
+    """The variables of contacts that the texts use, each with whether it leaves a gap where it is
+    missing; None if their Liquid cannot be read.
+    """
     return isolation.render(workspace_id, mail_preview.list_variables, source)

@@ -59,9 +59,7 @@ def check_values(workspace_id: int, fields: SliceFields, others: Iterable[SliceF
         if "{{" not in text and "{%" not in text:
             continue
         source = Source("", text, Format.MARKDOWN)
-        names: tuple[str, ...] | None = isolation.render(
-            workspace_id, mail_preview.list_variables, source
-        )
+        names = isolation.render(workspace_id, mail_preview.list_variables, source)
         unknown = set(names or ())
         if unknown:
             unknown -= {name for other in others for name in _list_named(other)}

@@ -289,3 +289,30 @@ def test_the_names_a_program_uses_are_known_before_it_runs() -> None:
 
 def test_without_its_liquid_a_text_can_be_judged() -> None:
     assert without_liquid("<a href='{{ u }}'>{% if a < b %}x{% endif %}") == "<a href='x'>x"
+
+
+@pytest.mark.parametrize(
+    ("source", "gaps"),
+    [
+        ("{{ city }} {{ order.total }}", {"city", "order"}),
+        ("{{ city | default: 'there' }}", set()),
+        ("{{ city | default: town }}{{ state | upcase | default: 'x' }}", {"town", "state"}),
+        ("{% if city %}From {{ city }}{% endif %}", set()),
+        ("{% if city %}{{ city }}{% endif %}{{ city }}", {"city"}),
+        ("{% if city == 'Rome' %}{{ city }}{% else %}{{ city }}{% endif %}", {"city"}),
+        ("{% if city == nil %}you{% else %}{{ city }}{% endif %}", set()),
+        ("{% if plan and city %}{% if age %}{{ city }}{% endif %}{% endif %}", set()),
+        ("{% if plan or city %}{{ city }}{% endif %}", {"city"}),
+        ("{% if plan %}{{ city }}{% elsif city %}{{ city }}{% endif %}", {"city"}),
+        ("{% if plan %}{% elsif city %}{{ city }}{% else %}{{ plan }}{% endif %}", {"plan"}),
+        ("{% unless city %}{{ city }}{% else %}{{ city }}{% endunless %}", {"city"}),
+        ("{% unless city %}you{% else %}{{ city }}{% endunless %}", set()),
+        ("{% case city %}{% when town %}x{% else %}{{ age }}{% endcase %}", {"age"}),
+        ("{% assign x = city %}{% for each in list %}{{ each }}{% endfor %}", {"city", "list"}),
+        ("plain", set()),
+    ],
+)
+def test_a_value_that_is_printed_where_it_may_be_missing_leaves_a_gap(
+    source: str, gaps: set[str]
+) -> None:
+    assert CompiledTemplate(source, is_html=False).find_gaps() == gaps

@@ -21,7 +21,7 @@ from markupsafe import escape
 
 from postledger.content.rendering.choices import Choice, find_choice, find_path
 from postledger.content.rendering.html.checks import Finding
-from postledger.content.rendering.liquid import liquid
+from postledger.content.rendering.liquid import gaps, liquid
 from postledger.content.rendering.liquid.liquid import Budget, BudgetedContext
 from postledger.content.rendering.liquid.liquid_errors import describe_error
 from postledger.content.rendering.liquid.liquid_text import split_liquid
@@ -139,6 +139,10 @@ class CompiledTemplate:
         self.memory += 4 * _LONGEST_KEPT
         self._kept: _Kept | None = None
         self.is_plain = all(isinstance(hole, Variable) for hole in self.holes)
+
+    def find_gaps(self) -> frozenset[str]:
+        """The names of the values without which the text has a gap."""
+        return gaps.find_gaps(self._template, self.names)
 
     def fill(self, values: Values, budget: Budget | None = None) -> list[str]:
         """One text for each hole. Whatever goes wrong, it raises RefusedError.

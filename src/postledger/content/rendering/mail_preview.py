@@ -94,14 +94,19 @@ def preview_source(  # noqa: PLR0913  the parts of a preview, each by its name
     return replace(preview, findings=tuple(name_own_places(preview.findings, source.body)))
 
 
-def list_variables(source: Source) -> tuple[str, ...] | None:
-    """The variables of contacts that the texts use; None if their Liquid cannot be read."""
+def list_variables(source: Source) -> Mapping[str, bool] | None:
+    """The variables of contacts that the texts use, each with whether it leaves a gap where it is
+    missing; None if their Liquid cannot be read.
+    """
     texts = (source.subject, source.preheader, source.body, source.text)
     try:
-        names = {name for text in texts for name in CompiledTemplate(text, is_html=False).names}
+        templates = [CompiledTemplate(text, is_html=False) for text in texts]
     except InvalidTemplateError:
         return None
-    return tuple(sorted(names - GIVEN))
+    names = {name for template in templates for name in template.names}
+    # A default of the subject fills no gap in the text below it.
+    gaps = {name for template in templates for name in template.find_gaps()}
+    return {name: name in gaps for name in sorted(names - GIVEN)}
 
 
 def _refuse_blank(source: Source) -> None:

@@ -25,6 +25,22 @@ def test_a_value_with_a_default_may_be_empty_also_if_it_got_it_later(
     assert "city" in content["optional"]
 
 
+def test_a_value_that_is_printed_only_if_it_is_there_may_be_empty(anna: Person, draft: int) -> None:
+    covered = '<b class="mono">city</b> may be empty: the text has a default or a condition'
+    text = {"subject": "News", "body": "{% if city %}From {{ city }}{% endif %}"}
+
+    saved = read_text(autosave(anna, draft, **text))
+    shown = read_text(anna.get(f"campaigns/{draft}/edit/"))
+    optional = Campaign.objects.get(pk=draft).content["optional"]
+    save(anna, draft, subject="News", body="{{ city }}", variable=["city"])
+
+    assert optional == ["city"]
+    for page in (saved, shown):
+        assert covered in page
+        assert 'name="may_be_empty" value="city"' not in page
+    assert Campaign.objects.get(pk=draft).content["required"] == ["city"]
+
+
 def test_a_default_of_one_part_fills_no_gap_in_another(
     alice: Caller, anna: Person, draft: int
 ) -> None:
@@ -42,7 +58,7 @@ def test_a_default_of_one_part_fills_no_gap_in_another(
         assert Campaign.objects.get(pk=draft).content["required"] == ["city"]
         assert "1 recipient has no city" in anna.read(path)
 
-    assert '<b class="mono">city</b> has a default wherever it stands' in first
+    assert '<b class="mono">city</b> may be empty: the text has a default' in first
     assert "Every variable has a value" in filled
 
 

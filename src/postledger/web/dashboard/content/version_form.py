@@ -16,8 +16,6 @@ from postledger.content.versions import Version
 from postledger.imports.locales import read_locale
 from postledger.lib.errors import RefusedError
 from postledger.web.dashboard.components.finding_words import describe_finding
-from postledger.web.dashboard.editor import readings
-from postledger.web.dashboard.editor.variables import list_texts
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.parameters import read_number
 from postledger.web.dashboard.shared_form import Conflict
@@ -167,10 +165,10 @@ class VersionForm:
             return
         required, optional = self._read_names()
         named = list(self._read_names())
-        used = dict[str, bool]()  # and whether each text has a default for it
+        used = dict[str, bool]()  # and whether no text has a gap without it
         for form in self._list_kept():
-            for name, has_default in self._list_used(form):
-                used[name] = used.get(name, True) and has_default
+            for name, is_covered in self._list_used(form):
+                used[name] = used.get(name, True) and is_covered
         missing = [name for name in used if name not in {*required, *optional}]
         for name in missing:
             named[used[name]] = (*named[used[name]], name)
@@ -180,7 +178,7 @@ class VersionForm:
         self.proposed = tuple(missing)
 
     def _list_used(self, form: TextForm) -> Iterator[tuple[str, bool]]:
-        """The variables of a text, each with whether it has a default wherever it stands."""
+        """The variables of a text, each with whether it leaves no gap where it is missing."""
         given = form.cleaned_data
         source = Source(
             given["subject"],
@@ -190,12 +188,11 @@ class VersionForm:
             preheader=given["preheader"],
         )
         try:
-            names = previews.list_variables(self.workspace_id, source)
+            gaps = previews.list_variables(self.workspace_id, source)
         except RefusedError:
-            names = None  # what is wrong with it is said when it is saved
-        defaulted = readings.find_defaulted(list_texts(source))
-        for name in names or ():
-            yield name, name in defaulted
+            gaps = None  # what is wrong with it is said when it is saved
+        for name, is_gap in (gaps or {}).items():
+            yield name, not is_gap
 
     def read_version(self) -> Version | None:
         """None, with errors beside what is wrong, if no mail can be made of it.

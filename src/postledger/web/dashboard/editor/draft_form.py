@@ -234,7 +234,7 @@ class DraftForm(PageForm):
     def _list_shown(self, posted: QueryDict | None) -> list[Variable]:
         """The variables that the page has a choice for."""
         if posted is None:
-            return list_stored(self.campaign.text)
+            return list_stored(self.workspace_id, self.campaign.text)
         optional = set(posted.getlist("may_be_empty"))
         names = filter(values.is_storable, posted.getlist("variable"))
         return [Variable(name, name in optional) for name in names]

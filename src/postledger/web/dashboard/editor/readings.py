@@ -1,7 +1,7 @@
 """What a person wrote into the fields of the editor, read as values."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,7 +16,6 @@ from postledger.contacts.filters.expressions import Named
 from postledger.contacts.models import Contact
 from postledger.content import locales, notion_pages
 from postledger.content.locales import InvalidLocaleError
-from postledger.content.rendering.liquid import liquid_text
 from postledger.imports.locales import read_locale
 from postledger.lib import moments, values
 from postledger.lib.errors import RefusedError
@@ -139,18 +138,3 @@ def parse_time(field: str, text: str) -> datetime:
 def parse_moment(field: str, text: str) -> datetime:
     """The moment of such a time in the active zone, in UTC."""
     return moments.to_utc(timezone.make_aware(parse_time(field, text)))
-
-
-def find_defaulted(texts: Iterable[str]) -> set[str]:
-    """The names of the values that go through the filter `default` first, wherever they stand.
-
-    A default of the subject fills no gap in the text below it.
-    """
-    defaulted, bare = set[str](), set[str]()
-    for tag in (tag for text in texts for tag in liquid_text.split_liquid(text)[1::2]):
-        printed, _bar, filters = tag.strip("{}-").partition("|")
-        if filters.lstrip().startswith("default"):
-            defaulted.add(printed.strip())
-        else:
-            bare.add(printed.partition(".")[0].strip())
-    return defaulted - bare

@@ -1,13 +1,12 @@
 """The values of contacts that the text of a draft uses, and which of them may be empty."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from postledger.content import previews
 from postledger.content.rendering.source import Source
 from postledger.lib.errors import RefusedError
 from postledger.mailing.content_source import InlineSource
-from postledger.web.dashboard.editor import readings
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,41 +15,44 @@ class Variable:
 
     name: str
     is_ticked: bool  # somebody said that it may be empty
-    has_default: bool = (
-        False  # wherever it stands; such a value has no tick, which would outlive it
-    )
+    # The text says what stands where it is missing; such a value has no tick, which would outlive
+    # that.
+    is_covered: bool = False
 
     @property
     def may_be_empty(self) -> bool:
-        return self.is_ticked or self.has_default
+        return self.is_ticked or self.is_covered
 
 
-def list_stored(text: InlineSource | None) -> list[Variable]:
+def list_stored(workspace_id: int, text: InlineSource | None) -> list[Variable]:
     """By name, so that a tick moves no line: browsers and people look for it where it was."""
     if text is None:
         return []
-    optional, defaulted = set(text.optional), readings.find_defaulted(list_texts(text.source))
+    optional, gaps = set(text.optional), _find_gaps(workspace_id, text.source) or {}
     return [
-        Variable(name, name in optional, name in optional & defaulted)
+        Variable(name, name in optional, name in optional and not gaps.get(name, True))
         for name in sorted({*text.required, *optional})
     ]
 
 
 def list_used(workspace_id: int, source: Source, shown: Sequence[Variable]) -> list[Variable]:
-    """The variables of the texts; one may be empty if the author gave it a default, or said so.
+    """The variables of the texts; one may be empty if that leaves no gap, or the author said so.
 
     Of texts that cannot be read, those that the page has shown.
     """
     ticked = {one.name: one.is_ticked for one in shown}
+    gaps = _find_gaps(workspace_id, source)
+    if gaps is None:
+        gaps = dict.fromkeys(ticked, True)
+    return [Variable(name, ticked.get(name, False), not gaps[name]) for name in sorted(gaps)]
+
+
+def _find_gaps(workspace_id: int, source: Source) -> Mapping[str, bool] | None:
+    """The variables, each with whether it leaves a gap; None of texts that cannot be read."""
     try:
-        names = previews.list_variables(workspace_id, source)
+        return previews.list_variables(workspace_id, source)
     except RefusedError:
-        names = None
-    defaulted = readings.find_defaulted(list_texts(source))
-    return [
-        Variable(name, ticked.get(name, False), name in defaulted)
-        for name in sorted(ticked if names is None else names)
-    ]
+        return None
 
 
 def list_texts(source: Source) -> Sequence[str]:
