@@ -1,5 +1,6 @@
 """A run that is scheduled says so, with when it begins, wherever it is shown."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -215,7 +216,9 @@ def test_a_second_click_makes_no_second_copy_and_the_enter_key_makes_none(
 
     first, second = anna.post(url, change="1"), anna.post(url, change="1")
 
-    assert asked.index('class="btn btn-primary" type="submit"') < asked.index('name="change"')
+    first_button, second_button = re.findall(r'<button class="(btn[^>]*)>([^<]*)', asked)[-2:]
+    assert first_button == ('btn" type="submit"', "Cancel it")
+    assert second_button[0].startswith('btn btn-primary" type="submit" name="change"')
     assert "/edit/" in first.headers["Location"]
     page = anna.client.get(second.headers["Location"]).content.decode()
     assert "It was cancelled already, so no copy was made now." in page

@@ -56,16 +56,17 @@ def make_question(  # noqa: PLR0913  each part by its name
             heading, sentences, go = _ask_to_close(run, shown)
     is_cancel = step is Step.CANCEL
     is_large = is_cancel and run.waiting >= LARGE
+    may_change = is_cancel and rows.can_be_replaced(run, now)
     return Question(
         run.campaign_id,
         name,
         heading,
         sentences,
-        go,
+        _("Cancel it") if may_change else go,
         _name_keeping(run, now) if is_cancel else _("Back"),
         code or "",
         formats.count(run.waiting) if is_large else "",
-        is_cancel and rows.can_be_replaced(run, now),
+        may_change,
     )
 
 
