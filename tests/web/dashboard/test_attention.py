@@ -189,7 +189,7 @@ def test_what_the_database_cannot_hold_is_asked_for_in_vain(anna: Person) -> Non
     released = anna.post(f"attention/streams/{'9' * 19}/release/")
 
     assert "r0@example.com" in listed
-    assert "Decided for 0 emails." in decided
+    assert "0 emails are discarded, and stay failed." in decided
     assert released.status_code == 404
     assert count(stream_id, State.FAILED) == 1
 
@@ -234,7 +234,7 @@ def test_dead_letters_of_a_cause_are_requeued_or_discarded(anna: Person) -> None
 
     discarded = send(anna, "attention/dead-letters/decide/", action="discard", **fields)
 
-    assert "Decided for 2 emails." in discarded
+    assert "2 emails are discarded, and stay failed." in discarded
     assert "Nothing needs you" in discarded
     assert count(stream_id, State.FAILED) == 2
 
@@ -242,7 +242,7 @@ def test_dead_letters_of_a_cause_are_requeued_or_discarded(anna: Person) -> None
     fields["seen_at"] = datetime.now(UTC).isoformat()
     requeued = send(anna, "attention/dead-letters/decide/", action="requeue", **fields)
 
-    assert "Decided for 1 email." in requeued
+    assert "1 email will be tried again." in requeued
     assert count(another, State.WAITING) == 1
 
 
@@ -254,7 +254,7 @@ def test_a_dead_letter_that_came_after_the_person_looked_is_left_to_them(anna: P
 
     html = send(anna, "attention/dead-letters/decide/", action="discard", **fields)
 
-    assert "Decided for 1 email." in html
+    assert "1 email is discarded, and stays failed." in html
     [left] = dead_letters.list_dead_letters(anna.workspace_id, limit=9)
     assert left.stream_id == later
 

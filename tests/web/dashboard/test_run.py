@@ -786,6 +786,22 @@ def test_who_leaves_is_counted_until_a_month_after_the_end_of_the_run(
     assert counts == [1, 1, 0]
 
 
+def test_a_run_whose_last_mail_is_tried_again_later_is_not_called_scheduled(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice, 2)
+    newsroom.book(run_id, newsroom.taken, size=1)
+    hour = timedelta(hours=1)
+    newsroom.book(run_id, lambda one: entries.try_later(one, delay=hour, code="451"), size=1)
+
+    shown = anna.read(page(run_id))
+
+    assert "what waits is tried again" in shown
+    assert "it is scheduled for later" not in shown
+    assert 'state=waiting">1</a> is waiting' in shown
+    assert "<dt>Goes on when</dt><dd>the next attempt is made</dd>" in shown
+
+
 def test_a_paused_run_says_so_among_what_its_mail_waits_for_and_a_cancelled_one_what_comes(
     alice: Caller, anna: Person
 ) -> None:

@@ -154,7 +154,7 @@ def test_a_held_sender_is_said_before_the_launch_and_after_it(anna: Person, draf
     held, why = "</svg>Held</span>", "The sender is held because a person paused it (Nora:"
     assert held not in free
     assert f"{why} complaints). If it is launched now, its emails wait until that ends" in asked
-    assert "<dt>Wakes</dt><dd>a person releases the sender</dd>" in asked
+    assert "<dt>Goes on when</dt><dd>a person releases the sender</dd>" in asked
     assert f'href="{anna.url(f"senders/{sender_id}/")}">Look at the sender</a>' in asked
     assert "Launched, but its sender is held: its emails wait." in unplanned
     for page in (asked, unplanned, planned, listed):

@@ -21,10 +21,12 @@ from postledger.campaigns.states import RunState
 from postledger.deliveries.attention import sentences
 from postledger.deliveries.entries import AttemptOutcome
 from postledger.deliveries.explanations import remedies
+from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.dispatch import heartbeat
 from postledger.feedback import event_flow
 from postledger.pacing.outlook import Outlook
+from postledger.pacing.prospects import Binding
 from postledger.web.dashboard.components import actor_names, balance
 from postledger.web.dashboard.components.badges import Badge
 from postledger.web.dashboard.components.balance import Balance
@@ -37,6 +39,8 @@ _MOVING, _REPORTING, _RESTING = 1.2, 3.0, 10.0
 # Providers report on the last mails after the end of a run, and on most of them at once.
 _REPORTS_COME_SOON = timedelta(minutes=2)
 _REPORTS_COME_FOR = timedelta(minutes=10)
+# Mail that waits for a later moment for another reason has been tried before.
+_PLANNED = frozenset({Reason.SCHEDULED, Reason.OUTSIDE_HOURS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,8 @@ class RunFigures:
         if self.run.ended_at is not None or not self.run.waiting:
             return ""
         binding = self.outlook.binding if self.outlook else None
+        if binding is Binding.SCHEDULED and not _PLANNED & {wait.reason for wait in self.run.waits}:
+            return _("what waits is tried again")
         return words.BINDINGS[binding] if binding else _("not known yet")
 
     @property

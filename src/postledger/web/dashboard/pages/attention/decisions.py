@@ -59,7 +59,7 @@ def decide_doubts(request: HttpRequest, visitor: Visitor) -> HttpResponseBase:
                 decision=decision,
                 actor=visitor.actor,
             )
-        return _describe(decided)
+        return _describe(decided, _say_decided)
 
     return _answer(request, visitor, decide)
 
@@ -73,15 +73,16 @@ def decide_dead_letters(request: HttpRequest, visitor: Visitor) -> HttpResponseB
 
     def decide() -> str:
         action = _DEAD_LETTER_ACTIONS[request.POST["action"]]
+        say = _say_requeued if action is requeueing.REQUEUE else _say_discarded
         if "id" in request.POST:
             ids = _read_ids(request.POST)
-            return _describe(deciding.decide_mails(action, workspace_id, ids, actor=actor))
+            return _describe(deciding.decide_mails(action, workspace_id, ids, actor=actor), say)
         cause = Cause(
             code=read_text(request.POST, "code"),
             outcome=AttemptOutcome(request.POST["outcome"]),
             until=datetime.fromisoformat(request.POST["seen_at"]),
         )
-        return _describe(dead_letters.decide_cause(action, workspace_id, cause, actor=actor))
+        return _describe(dead_letters.decide_cause(action, workspace_id, cause, actor=actor), say)
 
     return _answer(request, visitor, decide)
 
@@ -155,11 +156,26 @@ def _read_ids(form: QueryDict) -> list[DeliveryId]:
     return [id_ for id_ in ids if id_ is not None]
 
 
-def _describe(decided: Decided) -> str:
-    parts = [
-        ngettext("Decided for %(count)d email.", "Decided for %(count)d emails.", decided.count)
-        % {"count": decided.count}
-    ]
+def _say_decided(count: int) -> str:
+    return ngettext("Decided for %(count)d email.", "Decided for %(count)d emails.", count)
+
+
+def _say_requeued(count: int) -> str:
+    return ngettext(
+        "%(count)d email will be tried again.", "%(count)d emails will be tried again.", count
+    )
+
+
+def _say_discarded(count: int) -> str:
+    return ngettext(
+        "%(count)d email is discarded, and stays failed.",
+        "%(count)d emails are discarded, and stay failed.",
+        count,
+    )
+
+
+def _describe(decided: Decided, say: Callable[[int], str]) -> str:
+    parts = [say(decided.count) % {"count": decided.count}]
     for reason, count in decided.unchanged.items():
         unchanged = ngettext(
             "%(count)d stays as it is: %(reason)s.",
