@@ -32,6 +32,8 @@ class Campaign(models.Model):
     list_key = models.TextField(db_default="")  # empty: all that the workspace sends
     # Made on a page, where nobody has chosen yet between the lists and all contacts.
     lacks_list = models.BooleanField(db_default=False)
+    # What it is a copy of.
+    origin = models.ForeignKey("self", on_delete=models.PROTECT, null=True, db_index=False)
     audience = models.JSONField(db_default={})  # a filter for contacts.filters.parsing
     content = models.JSONField()  # see mailing.content_source
     # The text of its own while its content is of another kind, for who writes it; nothing sends it.

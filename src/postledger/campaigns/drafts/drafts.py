@@ -376,7 +376,7 @@ def copy_campaign(
     copied = replace(original, name=name[:MAX_NAME].strip(), timing=timing)
     draft_checks.check_parts(workspace_id, {"name": copied.name}, now=now)
     sender_id = accounts.find_sender(workspace_id, address=original.sender).pk
-    columns = {**_stored(copied), "sender_id": sender_id}
+    columns = {**_stored(copied), "sender_id": sender_id, "origin_id": campaign_id}
     return _insert_with_free_tag(workspace_id, columns, actor=actor)
 
 

@@ -17,7 +17,7 @@ from postledger.accounts import constraints
 from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.queries import SenderUnknownError
 from postledger.campaigns import listing
-from postledger.campaigns.drafts import drafts
+from postledger.campaigns.drafts import drafts, origins
 from postledger.campaigns.drafts.drafts import CampaignFacts, Draft
 from postledger.campaigns.launches.launching import AlreadyLaunchedError
 from postledger.campaigns.runs.run_lookup import CampaignUnknownError
@@ -227,6 +227,7 @@ def _show(
         "form": form,
         "saved": saved,
         "campaign": saved.campaign,
+        "origin": origins.find_sent_origin(visitor.workspace.pk, saved.campaign.id),
         "badge": words.make_badge(words.DRAFT),
         "lines": _list_lines(request, form),
         "fields": fields,

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 from postledger.accounts import queries as accounts
 from postledger.accounts import working_hours
 from postledger.campaigns import listing
-from postledger.campaigns.drafts import drafts, preview
+from postledger.campaigns.drafts import drafts, origins, preview
 from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.campaigns.launches import launching
 from postledger.campaigns.launches.launching import AlreadyLaunchedError
@@ -147,6 +147,7 @@ def _ask(
     values = {
         "title": title % {"name": formats.isolate(campaign.name)},
         "preflight": checked,
+        "origin": origins.find_sent_origin(visitor.workspace.pk, campaign.id),
         "campaign": campaign,
         "seen": read_text(request.POST or request.GET, "seen") or campaign.updated_at.isoformat(),
         "number": number,
