@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import idna
@@ -103,6 +103,14 @@ def is_routed(address: str) -> bool:
 def is_internal(address: str) -> bool:
     """Whether only a server of the own network may know the domain of a canonical address."""
     return "." not in address.rpartition("@")[2]
+
+
+def lacks_ending(address: str, *, known: Iterable[str]) -> bool:
+    """Whether a part of a canonical address is probably missing: its domain has no dot, and nobody
+    who is known has an address there.
+    """
+    domains = {one.rpartition("@")[2].lower() for one in known}
+    return is_internal(address) and address.rpartition("@")[2] not in domains
 
 
 _GMAIL = frozenset({"gmail.com", "googlemail.com"})

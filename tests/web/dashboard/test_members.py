@@ -138,6 +138,7 @@ def test_a_new_invitation_ends_the_earlier_one(alice: Person) -> None:
     [
         ({"email": "ALICE@acme.example"}, "member already"),
         ({"email": "nobody"}, "not an email address"),
+        ({"email": "director@museum"}, "no ending such as .com"),
         ({"role": "emperor"}, "emperor"),
         ({"name": "Bob\u202e"}, "printable"),
     ],

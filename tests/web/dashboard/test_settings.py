@@ -143,6 +143,7 @@ def test_the_footer_is_shown_and_kept_and_changed_under_branding_alone(alice: Pe
         ({"time_zone": "Mars/Olympus"}, "Mars/Olympus"),
         ({"unsubscribe_base_url": "ftp://x"}, "cannot be the base of unsubscribe links"),
         ({"test_emails": "a@example.com, nobody"}, "Not an email address: nobody"),
+        ({"test_emails": "a@example.com, b@museum"}, "Not an email address: b@museum"),
     ],
 )
 def test_what_is_wrong_is_said_and_stores_nothing_of_the_rest(

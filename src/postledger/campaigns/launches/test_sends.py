@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import structlog
 
@@ -60,9 +60,13 @@ def parse_addresses(text: str) -> tuple[str, ...]:
     return parsed[:MAX_ADDRESSES]
 
 
-def refuse_wrong_addresses(text: str) -> None:
-    """Refuses what a person wrote if it has an invalid address, or too many: nobody is left out."""
+def refuse_wrong_addresses(text: str, *, known: Iterable[str]) -> None:
+    """Refuses what a person wrote if it has an invalid address, or too many: nobody is left out.
+
+    Invalid is a domain without an ending, too, unless one of the known addresses has it.
+    """
     parsed, invalid = _split_addresses(text)
+    invalid += [address for address in parsed if addresses.lacks_ending(address, known=known)]
     if invalid:
         raise WrongTestAddressError(
             say(

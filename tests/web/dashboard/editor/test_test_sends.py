@@ -57,6 +57,13 @@ def test_a_broken_address_or_too_many_refuse_the_test_so_that_nobody_is_left_out
     empty = anna.post(path, to=" , ")
     as_many = anna.post(path, to=f"{hundred} R1@example.com")
 
+    no_ending = anna.post(path, to="nora@example.com, director@museum")
+    anna.user.email = "anna@museum"
+    anna.user.save()
+    of_own_network = anna.post(path, to="director@museum")
+
+    assert "Not an email address: director@museum. Write" in read_text(no_ending)
+    assert of_own_network.status_code == 302
     assert (broken.status_code, many.status_code, empty.status_code) == (422, 422, 422)
     check_focus(broken, "to")
     assert f'value="{typed}"' in read_text(broken)

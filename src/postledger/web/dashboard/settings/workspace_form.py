@@ -68,8 +68,11 @@ class WorkspaceForm(SharedForm):
         help_text=gettext_lazy("Addresses with commas between them."),
     )
 
-    def __init__(self, workspace: Workspace, values: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self, workspace: Workspace, values: Mapping[str, object] | None = None, *, own_address: str
+    ) -> None:
         super().__init__(self._list_stored(workspace), values)
+        self._own_address = own_address
         zones = time_zones.list_choices(workspace.time_zone, posted=self["time_zone"].data)
         self.fields["time_zone"].choices = zones  # type: ignore[attr-defined]  # of a choice field
 
@@ -77,7 +80,13 @@ class WorkspaceForm(SharedForm):
         """Names what is no address: a test would only leave it out."""
         text: str = self.cleaned_data["test_emails"]
         words = text.replace(",", " ").replace(";", " ").split()
-        wrong = [word for word in words if not addresses.is_valid(word)]
+        known = [self._own_address]
+        wrong = [
+            word
+            for word in words
+            if not addresses.is_valid(word)
+            or addresses.lacks_ending(addresses.canonical(word), known=known)
+        ]
         if wrong:
             raise ValidationError(
                 _("Not an email address: %(words)s"), params={"words": ", ".join(wrong[:5])}

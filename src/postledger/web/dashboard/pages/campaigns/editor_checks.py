@@ -237,7 +237,8 @@ def _send_test(request: HttpRequest, visitor: Visitor, campaign: CampaignFacts) 
     is_part = "HX-Request" in request.headers
     to, reader = read_text(request.POST, "to"), read_text(request.POST, "as").strip()
     try:
-        test_sends.refuse_wrong_addresses(to)
+        known = (visitor.user.email, *accounts.test_emails(visitor.workspace.pk).split(", "))
+        test_sends.refuse_wrong_addresses(to, known=known)
         launching.send_test(
             visitor.workspace.pk,
             campaign.id,

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 from django import forms
 from django.conf import settings
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -25,6 +26,7 @@ from postledger.accounts.people.roles import Role
 from postledger.accounts.trail import Action
 from postledger.deliveries import account_changes
 from postledger.lib.errors import NotFoundError
+from postledger.providers import addresses
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.forms import AddressField, PageForm, WholeNumberField
 from postledger.web.dashboard.frame import render_page
@@ -53,6 +55,22 @@ class InviteForm(PageForm):
     )
     role = forms.ChoiceField(label=gettext_lazy("Role"), choices=_CHOICES, initial=Role.MANAGER)
 
+    def __init__(self, own_address: str, posted: QueryDict | None = None) -> None:
+        super().__init__(posted)
+        self._own_address = own_address
+
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"]
+        if addresses.lacks_ending(email, known=[self._own_address]):
+            raise ValidationError(
+                gettext_lazy(
+                    "The domain of this address has no ending such as .com: look whether a part is"
+                    " missing."
+                ),
+                code="invalid",
+            )
+        return email
+
 
 class MemberForm(SharedForm):
     changed_by: ClassVar[Mapping[str, Action]] = {
@@ -72,12 +90,12 @@ class MemberForm(SharedForm):
 
 @require_safe
 def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
-    return _show_list(request, visitor, InviteForm())
+    return _show_list(request, visitor, InviteForm(visitor.user.email))
 
 
 @require_POST
 def invite(request: HttpRequest, visitor: Visitor) -> HttpResponse:
-    form = InviteForm(request.POST)
+    form = InviteForm(visitor.user.email, request.POST)
     if form.is_valid():
         try:
             member_id = members.add_member(

@@ -19,7 +19,8 @@ from postledger.web.dashboard.settings.workspace_form import WorkspaceForm
 @require_http_methods(["GET", "HEAD", "POST"])
 def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     workspace = visitor.workspace
-    form = WorkspaceForm(workspace, request.POST if request.method == "POST" else None)
+    posted = request.POST if request.method == "POST" else None
+    form = WorkspaceForm(workspace, posted, own_address=visitor.user.email)
     if form.is_valid() and form.store(workspace.pk, actor=visitor.actor):
         messages.success(request, _("Saved."))
         return redirect("settings", workspace.pk)
