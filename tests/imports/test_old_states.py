@@ -1,17 +1,21 @@
 """Who left the old tool is not mailed by an import from it."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pytest_django import Settings
 
+from postledger.campaigns.drafts import drafts, recipients
 from postledger.contacts import queries, suppressions
-from postledger.contacts.actions import erasing
+from postledger.contacts.actions import erasing, suppression
 from postledger.contacts.models import Contact, Subscription
 from postledger.contacts.state_columns import StateColumn
 from postledger.contacts.states import SubscriptionState, SuppressionReason
 from postledger.imports import old_states, running
 from postledger.imports import queries as import_queries
 from postledger.imports.old_states import OldState
+from tests.campaigns import press
 from tests.contacts import people
 from tests.imports import files
 
@@ -56,6 +60,59 @@ def test_who_left_the_old_tool_is_taken_and_never_mailed(acme: int, tmp_path: Pa
         ("angry@example.com", SuppressionReason.COMPLAINED),
     ):
         assert suppressions.find_status(acme, address=address).reason is reason
+
+
+def test_no_campaign_reaches_whom_the_old_tool_did_not_mail_before_they_are_subscribed(
+    settings: Settings, tmp_path: Path
+) -> None:
+    acme, now = press.set_up_workspace(settings), datetime.now(UTC) + timedelta(minutes=1)
+    people.news(acme)
+    people.contact(acme, "here@example.com")
+    rows = "here@example.com,pending\nasked@example.com,pending\nshop@example.com,Non-Subscribed\n"
+    path = files.write_file(tmp_path, f"email,Status\n{rows}new@example.com,subscribed\n")
+    campaign = drafts.find_campaign(acme, press.campaign(acme))
+
+    remarks = [one.problem for one in files.preview_file(acme, path)[1]]
+    done = files.import_file(acme, path)
+    counts = recipients.count_recipients(acme, campaign, now=now)
+    asked = Contact.objects.get(address="asked@example.com")
+    people.subscribe(acme, asked.pk)
+    confirmed = recipients.count_recipients(acme, campaign, now=now)
+    files.import_file(acme, path)
+
+    assert "The contact was here before, and stays as it was." in remarks[0]
+    assert all("created as not confirmed: no campaign reaches it" in one for one in remarks[1:])
+    assert len(remarks) == 3
+    assert (counts.number, counts.excluded) == (2, {"unconfirmed": 2})
+    assert (confirmed.number, confirmed.excluded) == (3, {"unconfirmed": 1})
+    assert not people.is_unconfirmed(asked.pk)
+    [event] = queries.list_history(
+        acme, contact_id=Contact.objects.get(address="shop@example.com").pk
+    )
+    assert (event.source, event.after) == (f"import {done.id} of people.csv", "unconfirmed")
+
+
+def test_whom_an_import_made_unconfirmed_stays_until_somebody_erases_them(
+    acme: int, tmp_path: Path
+) -> None:
+    suppression.suppress(
+        acme, address="client@example.com", reason=SuppressionReason.BY_HAND, actor="bob"
+    )
+    files.import_file(acme, files.write_file(tmp_path, CONTENT), mapping=MAPPING)
+    form = people.unconfirmed(acme, "form@example.com")
+    files.import_file(acme, files.write_file(tmp_path, "email,Status\nform@example.com,pending\n"))
+    Contact.objects.update(created_at=people.NOW - timedelta(days=99))
+
+    removed = erasing.remove_unconfirmed(people.NOW)
+
+    assert removed == 1
+    assert Contact.objects.get(pk=form).deleted_at is not None
+    client = Contact.objects.get(address="client@example.com")
+    assert client.is_unconfirmed
+    kept = suppressions.list_of_address(acme, address="client@example.com")
+    assert [source.actor for source in suppressions.find_sources(kept).values()] == ["bob"]
+    erasing.erase(acme, address="client@example.com", actor="bob", now=people.NOW)
+    assert queries.list_history(acme, contact_id=client.pk) == []
 
 
 def test_the_history_names_the_import_that_said_who_left(acme: int, tmp_path: Path) -> None:
@@ -226,14 +283,16 @@ def test_of_several_columns_that_say_who_left_the_worst_counts(acme: int, tmp_pa
     people.news(acme)
     rows = "a@example.com,active,,yes\nb@example.com,active,2024-01-31,yes\n"
     rows += "c@example.com,cleaned,,yes\nd@example.com,active,,no\ne@example.com,active,,maybe\n"
+    rows += "f@example.com,pending,,maybe\n"
     path = files.write_file(tmp_path, f"email,Status,Unsubscribed on,Consent\n{rows}")
 
     done = files.import_file(acme, path, list_key="news")
 
     assert subscribed() == {"a@example.com"}
     states = Contact.objects.order_by("address").values_list("state", flat=True)
-    assert list(states) == ["active", "unsubscribed", "bounced", "unsubscribed", "active"]
-    assert (6, "Consent") in files.problems(acme, done)
+    assert list(states) == ["active", "unsubscribed", "bounced", "unsubscribed", "active", "active"]
+    assert {(6, "Consent"), (7, "Consent")} <= set(files.problems(acme, done))
+    assert Contact.objects.get(is_unconfirmed=True).address == "f@example.com"
 
 
 @pytest.mark.parametrize(

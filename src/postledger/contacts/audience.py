@@ -219,8 +219,8 @@ _WITH_LIST: LiteralString = """
 WHEN subscription.state <> 'active' THEN 'list_' || subscription.state
 WHEN subscription.snooze_until > {mailed_at} THEN 'snoozed'
 """
-# Without a list, a contact that a form created has agreed to nothing before it confirms. A request
-# for a list does not count: anybody can make one for another's address.
+# Without a list, an unconfirmed contact has agreed to nothing before it confirms. A request for a
+# list does not count: anybody can make one for another's address.
 _WITHOUT_LIST: LiteralString = """
 WHEN contact.is_unconfirmed THEN 'unconfirmed'
 WHEN reach.kept_back IS NOT NULL THEN reach.kept_back

@@ -51,7 +51,8 @@ class Contact(models.Model):
     attributes = models.JSONField(db_default={})
     ocd_ids = ArrayField(models.TextField(), db_default=[])
     state = models.TextField(db_default=ContactState.ACTIVE.value)
-    # Created by a form, which anybody can fill in, and without an active subscription so far.
+    # Created by a form, which anybody can fill in, or by an import whose file calls it unconfirmed
+    # or not subscribed; and without an active subscription so far.
     is_unconfirmed = models.BooleanField(db_default=False)
     # The provider's types of the last bounce, and the time of the last report about the state.
     bounce_type = models.TextField(null=True)

@@ -93,14 +93,15 @@ LEFT JOIN LATERAL (
 ) AS contact ON true
 CROSS JOIN LATERAL (
     SELECT * FROM (
-        SELECT id, source, actor, detail, list_id, action FROM contacts_consentevent
+        SELECT id, source, actor, detail, list_id, action, after FROM contacts_consentevent
         WHERE contact_id = contact.id
         UNION ALL
-        SELECT id, source, actor, detail, list_id, action FROM contacts_consentevent
+        SELECT id, source, actor, detail, list_id, action, after FROM contacts_consentevent
         WHERE contact_id IS NULL AND workspace_id = given.workspace_id
           AND address_hash = given.address_hash
     ) AS event
     WHERE event.list_id IS NOT DISTINCT FROM given.list_id AND event.action = ANY(%(actions)s)
+      AND event.after IS DISTINCT FROM 'unconfirmed'
     ORDER BY event.id DESC LIMIT 1
 ) AS event
 WHERE given.id = ANY(%(ids)s::bigint[])

@@ -136,6 +136,8 @@ def merge_staged(
     ]
     lost_numbers = staging.find_lost_numbers(columns)
     created, updated, unchanged = _write_contacts(params)
+    if columns.old_states:
+        sql.execute(_RECORD_UNCONFIRMED, params)
     counts = RowCounts(
         created=created,
         updated=updated,
@@ -191,7 +193,7 @@ WITH line AS (
     )
     SELECT id, %(workspace)s, address, external_id, name, from_name, locale, time_zone, attributes,
            CASE WHEN places = '' THEN '{}' ELSE string_to_array(places, ' ') END, state,
-           NOT is_new AND NOT is_confirmed
+           is_unconfirmed OR NOT is_new AND NOT is_confirmed
     FROM contacts_matched WHERE is_new OR differs OR is_confirmed
     ORDER BY lower(address) COLLATE "C"
     ON CONFLICT (workspace_id, lower(address) COLLATE "C") WHERE deleted_at IS NULL DO UPDATE SET
@@ -222,6 +224,12 @@ def _write_contacts(params: Mapping[str, object]) -> tuple[int, int, int]:
     return created, updated, matched - created - updated
 
 
+# Without it nobody could tell them from those whom a form made, which are erased after a while.
+_RECORD_UNCONFIRMED: LiteralString = """
+INSERT INTO contacts_consentevent (workspace_id, contact_id, action, after, source, actor)
+SELECT %(workspace)s, id, 'imported', 'unconfirmed', %(source)s, %(actor)s
+FROM contacts_matched WHERE is_unconfirmed
+"""
 # Contacts that are kept back, and those with a subscription of any state, are left alone.
 _SUBSCRIBE: LiteralString = """
 WITH line AS (

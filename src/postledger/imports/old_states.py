@@ -18,7 +18,7 @@ class OldState(StrEnum):
     """The state of a person in the old tool; empty where nothing keeps them off a list."""
 
     SUBSCRIBED = ""
-    NOT_SUBSCRIBED = "old_not_subscribed"
+    NOT_SUBSCRIBED = "old_not_subscribed"  # or not confirmed: nobody agreed
     UNSUBSCRIBED = "old_unsubscribed"
     COMPLAINED = "old_complained"
     BOUNCED = "old_bounced"
@@ -155,8 +155,8 @@ _MEANINGS: Mapping[StateColumn, Mapping[Answer | OldState, OldState]] = {
 # Of what several columns say of a person, the last one here counts.
 _STRENGTH = (
     OldState.SUBSCRIBED,
-    OldState.NOT_SUBSCRIBED,
     OldState.UNKNOWN,
+    OldState.NOT_SUBSCRIBED,
     OldState.UNSUBSCRIBED,
     OldState.COMPLAINED,
     OldState.BOUNCED,

@@ -106,8 +106,10 @@ def _note_old_state(
     strongest = old_states.find_strongest(states.values())
     if report := old_states.report_old_state(address, strongest):
         prepared.ended.append(report)
-    if strongest is OldState.UNKNOWN:
-        index = next(index for index, state in states.items() if state is strongest)
+    if strongest in {OldState.UNKNOWN, OldState.NOT_SUBSCRIBED} and (
+        unknown := [index for index, state in states.items() if state is OldState.UNKNOWN]
+    ):
+        index = unknown[0]
         value = read_cell(cells[index]) if index < len(cells) else ""
         name, problem = columns.header[index], _UNKNOWN_STATE if value else _NO_STATE
         remedy = _advise(dict(columns.old_states)[index], value)

@@ -129,7 +129,7 @@ CREATE TEMPORARY TABLE IF NOT EXISTS contacts_matched (
     row_number bigint, address text, external_id text, name text, from_name text, locale text,
     time_zone text, attributes jsonb, places text, id bigint, is_new boolean, differs boolean,
     is_erased boolean, has_too_much boolean, state text, subscription text, kept_back text,
-    is_confirmed boolean
+    is_confirmed boolean, is_unconfirmed boolean
 ) ON COMMIT DELETE ROWS;
 TRUNCATE contacts_matched
 """
@@ -165,7 +165,8 @@ SELECT staged.row_number, staged.address, nullif(staged.external_id, ''),
        CASE WHEN suppression.list_id IS NOT NULL THEN 'active' ELSE {implied_state} END,
        subscription.state, kept_back.reason,
        contact.is_unconfirmed IS TRUE AND %(list)s::bigint IS NOT NULL
-           AND kept_back.reason IS NULL AND subscription.state IS NULL
+           AND kept_back.reason IS NULL AND subscription.state IS NULL,
+       contact.id IS NULL AND staged.old_state = 'old_not_subscribed'
 FROM (
     SELECT *, lower(address) COLLATE "C" AS lowered FROM contacts_staged ORDER BY lowered
 ) AS staged
@@ -273,7 +274,7 @@ def find_lost_numbers(columns: Columns) -> list[RowProblem]:
 
 
 _KEPT_BACK: LiteralString = """
-SELECT row_number, address, kept_back FROM contacts_matched WHERE kept_back IS NOT NULL
+SELECT row_number, address, kept_back, is_new FROM contacts_matched WHERE kept_back IS NOT NULL
 ORDER BY row_number
 """
 _REASONS = {
@@ -282,11 +283,22 @@ _REASONS = {
     "complained": say("This person reported our mail as spam, and is not subscribed."),
     "by_hand": say("The workspace suppresses the address."),
     "suppressed": say("The address is suppressed for the list."),
-    OldState.NOT_SUBSCRIBED: say("This person got no mail from your old tool."),
+    OldState.NOT_SUBSCRIBED: say(
+        "This person was not subscribed in your old tool, or had not confirmed there, and is not"
+        " subscribed. The contact was here before, and stays as it was."
+    ),
     OldState.UNSUBSCRIBED: say("This person unsubscribed in your old tool."),
     OldState.COMPLAINED: say("This person reported mail from your old tool as spam."),
     OldState.BOUNCED: say("The address bounced in your old tool."),
 }
+_UNCONFIRMED = say(
+    "This person was not subscribed in your old tool, or had not confirmed there. The contact is"
+    " created as not confirmed: no campaign reaches it, also none to all contacts."
+)
+_CONFIRM = say(
+    "No action needed. Campaigns reach the contact once the person confirms a list, or you"
+    " subscribe them to one."
+)
 
 
 def find_kept_back(columns: Columns) -> tuple[Counter[str], list[RowProblem]]:
@@ -296,9 +308,11 @@ def find_kept_back(columns: Columns) -> tuple[Counter[str], list[RowProblem]]:
     remedy = say(
         "No action needed. Imports do not resubscribe people; the person or an operator can."
     )
-    return Counter(reason for _, _, reason in kept_back), [
-        RowProblem.quoting(row, column, address, _REASONS[reason], remedy)
-        for row, address, reason in kept_back
+    return Counter(reason for _, _, reason, _ in kept_back), [
+        RowProblem.quoting(row, column, address, _UNCONFIRMED, _CONFIRM)
+        if is_new and reason == OldState.NOT_SUBSCRIBED
+        else RowProblem.quoting(row, column, address, _REASONS[reason], remedy)
+        for row, address, reason, is_new in kept_back
         if reason != OldState.UNKNOWN  # its remark says more
     ]
 

@@ -66,16 +66,29 @@ def test_a_status_is_proposed_as_the_state_in_the_old_tool_and_ends_mail(olivia:
     assert f"Import {number} of people.csv" in history
 
 
-def test_who_only_was_not_subscribed_is_said_to_be_reached_by_mail_to_all(olivia: Person) -> None:
+def test_whom_mail_to_all_reaches_and_whom_not_is_said_of_those_that_stay_off_the_list(
+    olivia: Person,
+) -> None:
     people.news(olivia.workspace_id)
     content = b"email,DOUBLE_OPT-IN\nno@example.com,No\nriddle@example.com,?\nyes@example.com,Yes\n"
 
-    page = try_out(olivia, bring(olivia, content), list="news")
+    number = bring(olivia, content)
+    page = try_out(olivia, number, list="news")
     left = try_out(olivia, bring(olivia, STATES), list="news")
 
-    warning = "A campaign to all contacts still reaches"
-    assert f"{warning} 2 of them, who only were not subscribed there." in page
-    assert warning not in left
+    unreached, reached = "no campaign reaches them, also none", "A campaign to all contacts still"
+    assert f"{reached} reaches 1 of them, whose state" in page
+    assert "1 of them was not subscribed in your old tool, or had not confirmed there." in page
+    assert unreached in page
+    assert unreached not in left
+    assert reached not in left
+    olivia.post(f"imports/{number}/start/", list="news")
+    uploads.work()
+    no = Contact.objects.get(address="no@example.com")
+    story = olivia.read(f"contacts/{no.pk}/")
+    assert "An import brought them as not confirmed." in story
+    assert f"Import {number} of people.csv" in story
+    assert "by a file that calls it unconfirmed or not subscribed" in story
 
 
 def test_who_left_the_old_tool_is_told_without_a_list_too(olivia: Person) -> None:

@@ -10,12 +10,13 @@ from types import MappingProxyType
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from postledger.accounts import trail
 from postledger.contacts import queries, sql
 from postledger.contacts.actions import suppression
-from postledger.contacts.models import Contact, Subscription
-from postledger.contacts.states import SuppressionReason
+from postledger.contacts.models import ConsentEvent, Contact, Subscription
+from postledger.contacts.states import ConsentAction, SuppressionReason
 from postledger.providers import addresses
 
 
@@ -109,7 +110,8 @@ def _forget_address(workspace_id: int, address: str) -> int:
     return int(consents)
 
 
-# Nobody confirmed that they want mail. A contact with an id of the caller's own is the caller's.
+# Nobody confirmed. A contact with an id of the caller's own is the caller's, and
+# one that an import made is the workspace's.
 UNCONFIRMED_KEPT = timedelta(days=30)
 _AT_ONCE = 1_000
 
@@ -119,12 +121,15 @@ def remove_unconfirmed(now: datetime) -> int:
 
     Their addresses are not suppressed: they may ask again.
     """
+    imported = ConsentEvent.objects.filter(
+        contact=OuterRef("pk"), action=ConsentAction.IMPORTED.value, after="unconfirmed"
+    )
     old = Contact.objects.filter(
         is_unconfirmed=True,
         deleted_at=None,
         external_id=None,
         created_at__lt=now - UNCONFIRMED_KEPT,
-    )
+    ).exclude(Exists(imported))
     chosen = old.order_by("created_at").values_list("workspace_id", "pk")[:_AT_ONCE]
     return sum(_remove(workspace_id, contact_id, now) for workspace_id, contact_id in chosen)
 

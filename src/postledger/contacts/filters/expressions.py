@@ -85,7 +85,7 @@ class Standing(StrEnum):
     """Whether an active contact may be mailed, which no column says alone."""
 
     MAILABLE = "active"
-    UNCONFIRMED = "unconfirmed"  # a form created it, and it agreed to nothing yet
+    UNCONFIRMED = "unconfirmed"  # a form or an import created it, and it agreed to nothing yet
     SUPPRESSED = "suppressed"  # a member of the workspace suppressed its address for all mail
 
 

@@ -108,12 +108,6 @@ def list_kept_back(preview: Mapping[str, Any]) -> list[tuple[Word, int]]:
     return [(KEPT_BACK.get(reason, reason), count) for reason, count in reasons]
 
 
-def count_not_subscribed(preview: Mapping[str, Any]) -> int:
-    """Whom nothing but the state in the old tool keeps off the list: nobody said that they left."""
-    kept_back: Mapping[str, int] = preview["kept_back"]
-    return sum(kept_back.get(state, 0) for state in (OldState.NOT_SUBSCRIBED, OldState.UNKNOWN))
-
-
 @dataclass(frozen=True, slots=True)
 class OwnChoiceLine:
     """People of the file who confirmed or left here by themselves; the first ones by address."""

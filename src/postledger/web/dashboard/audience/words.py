@@ -155,6 +155,15 @@ def describe_suppression(kept: Suppression) -> str:
 
 def describe_change(event: ConsentEvent) -> tuple[str, str, str]:
     """A change of consent: the sentence, its glyph and its tone."""
+    if event.action == ConsentAction.IMPORTED and event.after == Standing.UNCONFIRMED:
+        return (
+            _(
+                "An import brought them as not confirmed. No campaign reaches them before they"
+                " confirm, or are subscribed."
+            ),
+            "upload",
+            "wait",
+        )
     sentence, icon, tone = _CHANGES[ConsentAction(event.action)]
     if _ends_all_mail(event):
         return _("An import or a sync said that they get no mail."), "ban", ""

@@ -24,6 +24,7 @@ from postledger.contacts.states import ListKind
 from postledger.imports import overview, problems, queries, uploads, workbooks
 from postledger.imports.columns import exact_mapping
 from postledger.imports.models import ImportState
+from postledger.imports.old_states import OldState
 from postledger.imports.overview import ImportOverview
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
@@ -324,7 +325,8 @@ def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
             "own_choices": _list_own_choices(visitor, shown.preview),
             "kept_back": import_figures.list_kept_back(shown.preview),
             "kept_back_count": sum(shown.preview["kept_back"].values()),
-            "not_subscribed_count": import_figures.count_not_subscribed(shown.preview),
+            "not_subscribed_count": shown.preview["kept_back"].get(OldState.NOT_SUBSCRIBED, 0),
+            "unknown_count": shown.preview["kept_back"].get(OldState.UNKNOWN, 0),
             "reads_old_states": Field.OLD_STATE in shown.mapping.values(),
             "problem_count": shown.preview.get("problem_count", 0),  # older dry runs have none
             "changing": shown.preview["created"] + shown.preview["updated"],
