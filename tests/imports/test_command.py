@@ -69,6 +69,17 @@ def test_a_column_of_states_that_is_not_read_as_such_is_named(
     assert "looks like" not in import_file("--map", "Club=old_state")
 
 
+def test_dates_that_stay_texts_are_told_with_the_option_that_reads_them(
+    acme: int, tmp_path: Path
+) -> None:
+    path, said = files.write_file(tmp_path, f"email,born\n{R1},03/04/1990\n"), StringIO()
+
+    call_command("contacts", "import", str(path), "acme", stdout=StringIO(), stderr=said)
+
+    assert "Cells of born that look like dates, and are stored as texts: 1." in said.getvalue()
+    assert "--map COLUMN=day_first.KEY" in said.getvalue()
+
+
 def test_a_dry_run_shows_the_difference_and_leaves_everything(acme: int, tmp_path: Path) -> None:
     path = files.write_file(tmp_path, CONTENT)
     errors = tmp_path / "errors.csv"

@@ -1,15 +1,17 @@
 """Which column of a file holds which field of a contact."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from postledger.contacts import details
 from postledger.contacts.csv_columns import ATTRIBUTE, PARTS_OF_NAME, Field, usual_targets
 from postledger.contacts.state_columns import StateColumn, find_kind
+from postledger.imports.dates import DateColumn, DateOrder
 from postledger.imports.refusals import InvalidMappingError
-from postledger.lib.sentences import say
+from postledger.lib.sentences import Sentence, say
 
 IGNORED = "-"
+NO_DATES: Mapping[str, DateColumn] = {}
 
 _FIELDS = frozenset(field.value for field in Field)
 
@@ -23,10 +25,15 @@ class Columns:
     attributes: tuple[tuple[str, int], ...]
     # Any number of columns says who left the old tool.
     old_states: tuple[tuple[int, StateColumn], ...] = ()
+    # Of attributes that are dates in another form than ISO.
+    dates: Mapping[int, DateOrder] = field(default_factory=dict)
 
     def targets(self) -> dict[str, str]:
         """The complete mapping, as it is kept with an import."""
-        attributes = {self.header[index]: ATTRIBUTE + key for key, index in self.attributes}
+        attributes = {
+            self.header[index]: join_target(key, self.dates.get(index))
+            for key, index in self.attributes
+        }
         states = {self.header[index]: Field.OLD_STATE.value for index, _ in self.old_states}
         # The parts of a name are both, and the field says more.
         return (
@@ -40,19 +47,49 @@ class Columns:
         return self.header[self.fields[field]] if field in self.fields else ""
 
 
+def join_target(key: str, order: DateOrder | None) -> str:
+    """What a column is mapped to that becomes an attribute."""
+    return f"{order}.{key}" if order else ATTRIBUTE + key
+
+
+def split_target(target: str) -> tuple[str, DateOrder | None]:
+    """The target as that of any attribute, and how its dates are read."""
+    word, dot, key = target.partition(".")
+    is_date = dot and word in set(DateOrder)
+    return (ATTRIBUTE + key, DateOrder(word)) if is_date else (target, None)
+
+
+def suggest_targets(
+    header: Sequence[str],
+    state_like: Container[str] = (),
+    dates: Mapping[str, DateColumn] = NO_DATES,
+) -> dict[str, str]:
+    """What a column holds by its name and values: dates are read that can be read in one way."""
+    targets = usual_targets(header, state_like)
+    for name, column in dates.items():
+        if column.order and targets.get(name, "").startswith(ATTRIBUTE):
+            targets[name] = join_target(targets[name].removeprefix(ATTRIBUTE), column.order)
+    return targets
+
+
 def map_columns(
-    header: Sequence[str], mapping: Mapping[str, str], state_like: Container[str] = ()
+    header: Sequence[str],
+    mapping: Mapping[str, str],
+    state_like: Container[str] = (),
+    dates: Mapping[str, DateColumn] = NO_DATES,
 ) -> Columns:
     """Finds the target of each column: by the mapping, else by its name, else as an attribute.
 
-    Columns without a name are ignored. `state_like` are those that seem to say who gets mail.
+    Columns without a name are ignored. `state_like` are those that seem to say who gets mail, and
+    `dates` those that are dates in another form than ISO.
     """
     _refuse_invalid(header, mapping)
-    usual = usual_targets(header, state_like)
+    usual = suggest_targets(header, state_like, dates)
     targets: dict[str, int] = {}
+    orders: dict[int, DateOrder | None] = {}
     old_states: list[tuple[int, StateColumn]] = []
     for index, name in enumerate(header):
-        target = mapping.get(name) or usual.get(name, IGNORED)
+        target, order = split_target(mapping.get(name) or usual.get(name, IGNORED))
         if not name or target == IGNORED:
             continue
         if target == Field.OLD_STATE:
@@ -60,7 +97,7 @@ def map_columns(
             continue
         if target in targets:
             raise _mapped_twice(target, header[targets[target]], name)
-        targets[target] = index
+        targets[target], orders[index] = index, order
     if Field.EMAIL not in targets:
         raise InvalidMappingError(
             say(
@@ -72,7 +109,10 @@ def map_columns(
         if part.value in targets:
             _add_attribute(targets, part, header)
     fields = {Field(target): index for target, index in targets.items() if target in _FIELDS}
-    return Columns(tuple(header), fields, tuple(_attributes(targets)), tuple(old_states))
+    dates_read = {index: order for index, order in orders.items() if order}
+    return Columns(
+        tuple(header), fields, tuple(_attributes(targets)), tuple(old_states), dates_read
+    )
 
 
 def _add_attribute(targets: dict[str, int], part: Field, header: Sequence[str]) -> None:
@@ -87,6 +127,49 @@ def find_unread_states(columns: Columns, state_like: Iterable[str]) -> list[str]
     """The columns that say who gets mail, and are not read so: one that is excuses no other."""
     read = {columns.header[index] for index, _ in columns.old_states}
     return [name for name in state_like if name not in read]
+
+
+_READ = {
+    DateOrder.DAY_FIRST: say("with the day first"),
+    DateOrder.MONTH_FIRST: say("with the month first"),
+}
+
+
+def describe_dates(columns: Columns, dates: Mapping[str, DateColumn]) -> list[Sentence]:
+    """How the dates of a file are stored, and which cells stay texts."""
+    notes = []
+    for _, index in columns.attributes:
+        name, order = columns.header[index], columns.dates.get(index)
+        column = dates.get(name, DateColumn())
+        if order:
+            notes.append(_describe_order(name, order, column.count_unread(order)))
+        elif column.written:
+            notes.append(
+                say(
+                    "Cells of %(column)s that look like dates, and are stored as texts: %(count)s."
+                    " No condition about days finds them. Say for the column whether the day or"
+                    " the month comes first.",
+                    column=name[:64],
+                    count=column.written,
+                )
+            )
+    return notes
+
+
+def _describe_order(name: str, order: DateOrder, unread: int) -> Sentence:
+    if not unread:
+        return say(
+            "The dates of %(column)s are read %(order)s, and stored like 2024-12-31.",
+            column=name[:64],
+            order=_READ[order],
+        )
+    return say(
+        "The dates of %(column)s are read %(order)s, and stored like 2024-12-31. Cells that are no"
+        " such dates, and are stored as texts: %(count)s.",
+        column=name[:64],
+        order=_READ[order],
+        count=unread,
+    )
 
 
 def exact_mapping(header: Sequence[str], targets: Mapping[str, str]) -> dict[str, str]:
@@ -126,7 +209,8 @@ def _refuse_invalid(header: Sequence[str], mapping: Mapping[str, str]) -> None:
                     header=", ".join(header[:20])[:500],
                 )
             )
-        if target not in _FIELDS and target != IGNORED and not target.startswith(ATTRIBUTE):
+        attribute, _ = split_target(target)
+        if target not in _FIELDS and target != IGNORED and not attribute.startswith(ATTRIBUTE):
             raise InvalidMappingError(
                 say(
                     "A column cannot be mapped to '%(target)s': use one of %(fields)s,"

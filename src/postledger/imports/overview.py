@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from postledger.contacts.csv_columns import usual_targets
-from postledger.imports import problems, queries
+from postledger.imports import problems, queries, uploads
+from postledger.imports.columns import suggest_targets
 from postledger.imports.models import Import, ImportState
 from postledger.imports.queries import ImportProgress
 from postledger.lib import sentences, work_leases
@@ -86,14 +86,16 @@ def _overview(record: Import, held: frozenset[int]) -> ImportOverview:
 
 
 def _suggest(upload: Mapping[str, Any]) -> Mapping[str, str]:
-    return usual_targets(upload["header"], upload.get("state_like", ()))
+    state_like, dates = upload.get("state_like", ()), uploads.read_dates(upload)
+    return suggest_targets(upload["header"], state_like, dates)
 
 
 def _read_preview(record: Import) -> Mapping[str, Any] | None:
     if record.preview is None:
         return None
     kept = map(problems.read_document, record.preview["problems"])
-    return {**record.preview, "problems": list(kept)}
+    notes = map(sentences.read_document, record.preview.get("notes", ()))  # older ones have none
+    return {**record.preview, "problems": list(kept), "notes": list(notes)}
 
 
 def _read_trouble(record: Import) -> str | None:

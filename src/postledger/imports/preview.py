@@ -13,12 +13,13 @@ from django.db import transaction
 from postledger.contacts import lists
 from postledger.contacts.models import Contact, List
 from postledger.imports import merging, reading, running, staging
-from postledger.imports.columns import Columns, map_columns
+from postledger.imports.columns import Columns, describe_dates, map_columns
 from postledger.imports.merging import RowCounts, Target
 from postledger.imports.problems import ChunkProblems
 from postledger.imports.reading import FileSurvey
 from postledger.imports.rows import PreparedChunk
 from postledger.imports.staging import OwnChoice
+from postledger.lib.sentences import Sentence
 from postledger.observability import masking
 
 _SAMPLES = 5
@@ -54,6 +55,10 @@ class ImportPreview(RowCounts):
     def row_count(self) -> int:
         return self.survey.row_count
 
+    @property
+    def notes(self) -> list[Sentence]:
+        return describe_dates(self.columns, self.survey.dates)
+
     def add_choices(self, choices: Iterable[tuple[int, OwnChoice]]) -> None:
         for contact_id, choice in choices:
             self.own_choices[choice] += 1
@@ -85,7 +90,7 @@ def preview_import(  # noqa: PLR0913  what an import takes, and two callbacks
     """
     list_id = None if list_key is None else lists.get_active_id(workspace_id, list_key)
     survey = reading.survey_new_file(path)
-    columns = map_columns(survey.header, mapping, survey.state_like)
+    columns = map_columns(survey.header, mapping, survey.state_like, survey.dates)
     preview = ImportPreview(survey=survey, columns=columns)
     target = Target(workspace_id, list_id, preview.columns, source="dry run", actor="")
     staging.forget_addresses()

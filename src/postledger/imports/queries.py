@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Any, Self
 
 from postledger.contacts.csv_columns import ATTRIBUTE, PARTS_OF_NAME
+from postledger.imports.columns import split_target
 from postledger.imports.models import Import, ImportProblem, ImportState
 from postledger.imports.problems import MOST_PROBLEMS, RowProblem
 from postledger.imports.refusals import ImportUnknownError
@@ -79,7 +80,7 @@ def list_imported_attributes(workspace_id: int) -> set[str]:
     mappings = started.order_by("-pk").values_list("mapping", flat=True)[:_RECENT]
     targets = {target for mapping in mappings for target in mapping.values()}
     parts = {part.value for part in PARTS_OF_NAME if part in targets}
-    prefixed = {target for target in targets if target.startswith(ATTRIBUTE)}
+    prefixed = {one for one, _ in map(split_target, targets) if one.startswith(ATTRIBUTE)}
     return parts | {target.removeprefix(ATTRIBUTE) for target in prefixed}
 
 

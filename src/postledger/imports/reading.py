@@ -1,13 +1,14 @@
 """Reads the rows of a CSV file in chunks, each with the byte at which it ends."""
 
 import csv
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from postledger.imports import encodings, old_states
+from postledger.imports import dates, encodings, old_states
+from postledger.imports.dates import DateColumn
 from postledger.imports.refusals import FileRefusedError
 from postledger.lib.sentences import say
 from postledger.providers import addresses
@@ -43,6 +44,7 @@ class FileSurvey:
     size: int
     sha256: str
     state_like: tuple[str, ...] = ()  # columns that look as if they said who gets mail
+    dates: Mapping[str, DateColumn] = field(default_factory=dict)  # columns of dates, not as ISO
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +71,13 @@ def survey_file(path: Path) -> FileSurvey:
         if first is None:
             raise FileRefusedError(say("The file has no rows. Export it again, with column names."))
         header, body = _read_header(first), first.end
-        row_count = _count_rows(read_chunks(file, dialect, offset=body, row=2))
-        sample = next(read_chunks(file, dialect, offset=body, row=2, size=_SAMPLE), None)
-    state_like = old_states.find_state_columns(header, sample.records) if sample else ()
+        first = next(read_chunks(file, dialect, offset=body, row=2, size=_SAMPLE), None)
+        sample = first.records if first else []
+        chunks = read_chunks(file, dialect, offset=body, row=2)
+        row_count, counted = _count_rows(chunks, dates.find_date_columns(header, sample))
+    state_like = old_states.find_state_columns(header, sample)
     size, sha256 = file_bytes.size, file_bytes.sha256
-    return FileSurvey(dialect, header, body, row_count, size, sha256, state_like)
+    return FileSurvey(dialect, header, body, row_count, size, sha256, state_like, counted)
 
 
 def survey_new_file(path: Path) -> FileSurvey:
@@ -96,8 +100,10 @@ def survey_new_file(path: Path) -> FileSurvey:
     return survey
 
 
-def _count_rows(chunks: Iterator[FileChunk]) -> int:
-    count = 0
+def _count_rows(
+    chunks: Iterator[FileChunk], date_columns: Mapping[str, int]
+) -> tuple[int, dict[str, DateColumn]]:
+    count, counted = 0, {name: DateColumn() for name in date_columns}
     for chunk in chunks:
         count += len(chunk.records)
         if count > MOST_ROWS:
@@ -108,7 +114,9 @@ def _count_rows(chunks: Iterator[FileChunk]) -> int:
                     most=MOST_ROWS,
                 )
             )
-    return count
+        for name, index in date_columns.items():
+            counted[name].add_rows(chunk.records, index)
+    return count, counted
 
 
 def read_chunks(

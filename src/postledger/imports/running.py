@@ -11,7 +11,13 @@ from django.db.models.functions import Now
 from postledger.accounts import trail
 from postledger.contacts import lists
 from postledger.imports import merging, queries, reading, staging
-from postledger.imports.columns import Columns, exact_mapping, find_unread_states, map_columns
+from postledger.imports.columns import (
+    Columns,
+    describe_dates,
+    exact_mapping,
+    find_unread_states,
+    map_columns,
+)
 from postledger.imports.merging import Target
 from postledger.imports.models import FilePart, Import, ImportState
 from postledger.imports.queries import ImportProgress
@@ -34,6 +40,7 @@ type ReportProgress = Callable[[ImportProgress], None]
 class StartedImport:
     id: int
     unread_states: Sequence[str]  # columns that look like states of people in another tool
+    notes: Sequence[str]  # how the dates of the file are stored
 
 
 def start_import(  # noqa: PLR0913  a file, its destination, and the actor
@@ -51,7 +58,7 @@ def start_import(  # noqa: PLR0913  a file, its destination, and the actor
     """
     list_id = None if list_key is None else lists.get_active_id(workspace_id, list_key)
     survey = reading.survey_new_file(path)
-    columns = map_columns(survey.header, mapping, survey.state_like)
+    columns = map_columns(survey.header, mapping, survey.state_like, survey.dates)
     with transaction.atomic():
         record = Import.objects.create(
             workspace_id=workspace_id,
@@ -66,7 +73,8 @@ def start_import(  # noqa: PLR0913  a file, its destination, and the actor
             actor=actor,
         )
         note_start(record, actor=actor, list_key=list_key)
-    return StartedImport(record.pk, find_unread_states(columns, survey.state_like))
+    unread_states = find_unread_states(columns, survey.state_like)
+    return StartedImport(record.pk, unread_states, describe_dates(columns, survey.dates))
 
 
 def note_start(record: Import, *, actor: str, list_key: str | None) -> None:

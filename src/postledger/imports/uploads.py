@@ -8,8 +8,10 @@ import re
 from codecs import getincrementaldecoder
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -18,6 +20,7 @@ from postledger.accounts import constraints, trail
 from postledger.contacts import lists
 from postledger.imports import queries, reading, running
 from postledger.imports.columns import map_columns
+from postledger.imports.dates import DateColumn
 from postledger.imports.models import FilePart, Import, ImportState
 from postledger.imports.reading import FileSurvey
 from postledger.imports.refusals import ImportNotReadyError
@@ -87,8 +90,14 @@ def _summarize(path: Path, survey: FileSurvey) -> dict[str, object]:
         "delimiter": survey.dialect.delimiter,
         "header": list(survey.header),
         "state_like": list(survey.state_like),
+        "dates": {name: asdict(column) for name, column in survey.dates.items()},
         "rows": [[cell[:_SHOWN_LETTERS] for cell in row[: len(survey.header)]] for row in rows],
     }
+
+
+def read_dates(upload: Mapping[str, Any]) -> dict[str, DateColumn]:
+    """The columns of dates of a kept upload; older ones have none."""
+    return {name: DateColumn(**counts) for name, counts in upload.get("dates", {}).items()}
 
 
 @contextmanager
@@ -162,9 +171,10 @@ def _check_settings(
 ) -> dict[str, object]:
     """The columns of the record to change; checks what can be checked without the file."""
     header = read_header(record)
-    state_like = record.upload.get("state_like", ()) if record.upload else ()
+    upload = record.upload or {}
+    looks = (upload.get("state_like", ()), read_dates(upload))
     return {
-        "mapping": map_columns(header, mapping, state_like).targets() if header else {},
+        "mapping": map_columns(header, mapping, *looks).targets() if header else {},
         "list_id": None if list_key is None else lists.get_active_id(record.workspace_id, list_key),
         "trouble": None,
         "due_at": Now(),

@@ -149,6 +149,7 @@ def _document(dry_run: ImportPreview, kept: _FirstProblems) -> dict[str, object]
         "changes": [asdict(change) for change in dry_run.changes],
         "problems": [problem.write_document() for problem in kept.first],
         "problem_count": kept.count,
+        "notes": [sentences.write_document(note) for note in dry_run.notes],
     }
 
 

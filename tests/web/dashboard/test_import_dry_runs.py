@@ -5,6 +5,7 @@ import re
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from postledger.accounts.people.roles import Role
 from postledger.contacts.actions import contacts, subscriptions
 from postledger.contacts.models import ConsentEvent, Contact, Subscription
 from postledger.imports.models import Import
@@ -119,6 +120,34 @@ def test_a_column_that_says_who_left_is_proposed_by_its_name_with_its_meaning(
     moment = "Yes, a date or empty: may be mailed"
     assert 0 < page.index(opt_out) < page.index(consent) < page.index(moment) < page.index(HINT)
     assert page.count(HINT) == 1
+
+
+def test_dates_are_proposed_as_they_can_be_read_and_asked_about_where_the_day_is_unclear(
+    olivia: Person,
+) -> None:
+    content = b"email,Added time,born\nann@example.com,26-12-2024,03/04/1990\n"
+    number = bring(olivia, content)
+    proposed = olivia.read(f"imports/{number}/")
+    settings = {"target-1": "day_first", "key-1": "added_time", "target-2": "attribute"}
+
+    unclear = try_out(olivia, number, **settings)
+    page = try_out(olivia, number, **{**settings, "target-2": "month_first"})
+
+    assert re.search(r'name="target-1"[^>]*>.*?value="day_first" selected', proposed)
+    assert 'name="key-1" value="added_time"' in proposed
+    asked = "These look like dates. As an attribute they are texts"
+    assert (proposed.count(asked), page.count(asked)) == (1, 0)
+    assert "Cells of born that look like dates, and are stored as texts: 1." in unclear
+    notes = page.partition('id="notes"')[2].partition("</div>")[0]
+    assert "The dates of added_time" not in notes  # columns have the names of the file
+    assert "The dates of Added time are read with the day first" in notes
+    assert "The dates of born are read with the month first" in notes
+    vera = visitors.sign_in(olivia.workspace_id, Role.VIEWER, name="Vera")
+    assert "Date, month first: born" in vera.read(f"imports/{number}/")
+    olivia.post(f"imports/{number}/start/")
+    uploads.work()
+    dates = {"added_time": "2024-12-26", "born": "1990-03-04"}
+    assert Contact.objects.get().attributes == dates
 
 
 def test_who_stays_off_the_list_is_told_beside_what_an_import_cannot_know(olivia: Person) -> None:

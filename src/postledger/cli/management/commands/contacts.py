@@ -54,7 +54,8 @@ class Command(base_command.NounCommand):
             type=_column_and_field,
             metavar="COLUMN=FIELD",
             help="the field of a column: email, name, first_name, last_name, from_name, locale,"
-            " time_zone, ocd_ids, external_id, old_state, attributes.KEY, or - to ignore it",
+            " time_zone, ocd_ids, external_id, old_state, attributes.KEY, day_first.KEY or"
+            " month_first.KEY of dates, or - to ignore it",
         )
         export_.add_argument("--list", metavar="KEY", help="only those who get this list's mail")
         export_.add_argument(
@@ -85,6 +86,7 @@ class Command(base_command.NounCommand):
                     )
                 self._show_preview(preview)
                 self._warn(find_unread_states(preview.columns, preview.survey.state_like))
+                self._note(preview.notes)
                 return
             started = running.start_import(
                 workspace.id,
@@ -95,6 +97,7 @@ class Command(base_command.NounCommand):
                 actor=base_command.actor(),
             )
             self._warn(started.unread_states)
+            self._note(started.notes)
             number = started.id
             named = f" --sheet {shlex.quote(sheet)}" if sheet else ""
             self.stderr.write(
@@ -171,6 +174,15 @@ class Command(base_command.NounCommand):
             self.stderr.write(
                 f"The column {name!r} looks like the states of people in another tool. If it is,"
                 f" add --map {option}; otherwise those who left there are taken as any other."
+            )
+
+    def _note(self, notes: Sequence[str]) -> None:
+        for note in notes:
+            self.stderr.write(note)
+        if notes:
+            self.stderr.write(
+                "Map a column of dates with --map COLUMN=day_first.KEY, month_first.KEY, or"
+                " attributes.KEY for a text."
             )
 
     def _report(self, now: ImportProgress | ImportPreview) -> None:

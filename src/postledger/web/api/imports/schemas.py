@@ -22,7 +22,8 @@ class ImportSettings(RequestSchema):
         max_length=MOST_COLUMNS,
         description="The field of each column, by the column's name: email, name, first_name,"
         " last_name, from_name, locale, time_zone, ocd_ids, external_id, old_state,"
-        " attributes.KEY, or - to ignore it. Columns that are not named are mapped as suggested.",
+        " attributes.KEY, day_first.KEY or month_first.KEY for an attribute whose dates are stored"
+        " as ISO, or - to ignore it. Columns that are not named are mapped as suggested.",
         examples=[{"Mail": "email", "Notes": "-"}],
     )
     list: ListKey | None = Field(
@@ -129,6 +130,9 @@ class ImportPreviewOut(ResponseSchema):
         description="The first rows with problems, refused ones first."
     )
     problem_count: int = Field(default=0, description="All problems of rows.")
+    notes: list[str] = Field(
+        default=[], description="How dates are stored, and how many cells stay texts."
+    )
 
 
 class ImportDetails(ImportOut):

@@ -9,9 +9,17 @@ from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
-from postledger.contacts.csv_columns import ATTRIBUTE, Field, usual_targets
+from postledger.contacts.csv_columns import ATTRIBUTE, Field
 from postledger.contacts.state_columns import StateColumn, find_kind
-from postledger.imports.columns import IGNORED, exact_mapping
+from postledger.imports import uploads
+from postledger.imports.columns import (
+    IGNORED,
+    exact_mapping,
+    join_target,
+    split_target,
+    suggest_targets,
+)
+from postledger.imports.dates import DateColumn, DateOrder
 from postledger.imports.overview import ImportOverview
 from postledger.web.dashboard import text_names
 from postledger.web.dashboard.parameters import read_text
@@ -29,6 +37,8 @@ TARGETS: Mapping[str, Promise | str] = {
     Field.EXTERNAL_ID: gettext_lazy("External id"),
     Field.OLD_STATE: gettext_lazy("State in the old tool"),
     AN_ATTRIBUTE: gettext_lazy("Attribute"),
+    DateOrder.DAY_FIRST: gettext_lazy("Date, day first"),
+    DateOrder.MONTH_FIRST: gettext_lazy("Date, month first"),
     IGNORED: gettext_lazy("Leave out"),
 }
 NAMED_ATTRIBUTE = gettext_noop("Attribute “%(key)s”")
@@ -59,7 +69,17 @@ _MEANINGS: Mapping[StateColumn, Promise] = {
         " subscribed, and a row to look at."
     ),
 }
+# Beside a column of dates that are not ISO.
+_ORDERS: Mapping[DateOrder, Promise] = {
+    DateOrder.DAY_FIRST: gettext_lazy("Dates with the day first: stored like 2024-12-31."),
+    DateOrder.MONTH_FIRST: gettext_lazy("Dates with the month first: stored like 2024-12-31."),
+}
+_TEXTS = gettext_lazy(
+    "These look like dates. As an attribute they are texts, which no condition about days finds:"
+    " choose “Date”, with the day or the month first."
+)
 _SHOWN_VALUES = 3
+_WITH_KEY = {AN_ATTRIBUTE, *DateOrder}
 _BETWEEN = re.compile(r"\W+")
 
 
@@ -73,17 +93,23 @@ class ColumnChoice:
     target: str
     key: str
     is_state_like: bool = False  # it looks as if it said who left the old tool
+    is_date_like: bool = False  # dates in another form than ISO
 
     @property
     def becomes(self) -> str:
         """Its target in words, for those who see no select."""
         if self.target == AN_ATTRIBUTE:
             return gettext(NAMED_ATTRIBUTE) % {"key": self.key}
-        return str(TARGETS[self.target])
+        label = str(TARGETS[self.target])
+        return f"{label}: {self.key}" if self.target in _ORDERS else label
 
     @property
     def meaning(self) -> Promise | str:
-        """How a column is read that says who left the old tool."""
+        """How a column is read that says who left the old tool, or that has dates."""
+        if self.target in _ORDERS:
+            return _ORDERS[DateOrder(self.target)]
+        if self.is_date_like and self.target == AN_ATTRIBUTE:
+            return _TEXTS
         kind = find_kind(self.name) or StateColumn.STATE
         return _MEANINGS[kind] if self.target == Field.OLD_STATE else ""
 
@@ -95,7 +121,7 @@ class ColumnChoice:
     @property
     def other_name(self) -> str:
         """One that texts can name, if they cannot name the attribute that it becomes."""
-        return text_names.propose_other(self.key) if self.target == AN_ATTRIBUTE else ""
+        return text_names.propose_other(self.key) if self.target in _WITH_KEY else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,29 +164,35 @@ def list_choices(
 
     `known_keys` are those of attributes that contacts have already.
     """
-    state_like = upload.get("state_like", ())
-    targets = mapping or _propose_targets(upload["header"], state_like, known_keys)
+    state_like, dates = upload.get("state_like", ()), uploads.read_dates(upload)
+    targets = mapping or _propose_targets(upload["header"], state_like, dates, known_keys)
     choices = [
         _make_choice(number, name, upload["rows"], targets, given)
         for number, name in enumerate(upload["header"])
         if name
     ]
-    return [replace(choice, is_state_like=choice.name in state_like) for choice in choices]
+    return [
+        replace(choice, is_state_like=choice.name in state_like, is_date_like=choice.name in dates)
+        for choice in choices
+    ]
 
 
 def _propose_targets(
-    header: Sequence[str], state_like: Container[str], known_keys: Iterable[str]
+    header: Sequence[str],
+    state_like: Container[str],
+    dates: Mapping[str, DateColumn],
+    known_keys: Iterable[str],
 ) -> dict[str, str]:
     """Letters name an attribute as it is written, so columns that differ in case share a key."""
     known = {_fold(key): key for key in known_keys}
     targets: dict[str, str] = {}
-    for name, usual in usual_targets(header, state_like).items():
-        target = usual
+    for name, usual in suggest_targets(header, state_like, dates).items():
+        target, order = split_target(usual)
         if target == ATTRIBUTE + name:
             folded = _fold(name)
             proposed = ATTRIBUTE + known.get(folded, folded)
             target = target if proposed in targets.values() else proposed
-        targets[name] = target
+        targets[name] = join_target(target.removeprefix(ATTRIBUTE), order) if order else target
     return targets
 
 
@@ -176,10 +208,10 @@ def _make_choice(
     targets: Mapping[str, str],
     given: QueryDict | None,
 ) -> ColumnChoice:
-    target = targets.get(name, IGNORED)
+    target, order = split_target(targets.get(name, IGNORED))
     key = target.removeprefix(ATTRIBUTE) if target.startswith(ATTRIBUTE) else _fold(name)
     if target.startswith(ATTRIBUTE):
-        target = AN_ATTRIBUTE
+        target = order or AN_ATTRIBUTE
     if given is not None:
         target = given.get(f"target-{number}", target)
         key = given.get(f"key-{number}", key).strip()
@@ -194,5 +226,6 @@ def build_mapping(choices: Sequence[ColumnChoice]) -> dict[str, str]:
 
 def _map_columns(choices: Sequence[ColumnChoice]) -> Iterator[tuple[str, str]]:
     for choice in choices:
-        is_attribute = choice.target == AN_ATTRIBUTE
-        yield choice.name, ATTRIBUTE + choice.key if is_attribute else choice.target
+        order = DateOrder(choice.target) if choice.target in _ORDERS else None
+        has_key = choice.target in _WITH_KEY
+        yield choice.name, join_target(choice.key, order) if has_key else choice.target

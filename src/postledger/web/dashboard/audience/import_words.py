@@ -9,6 +9,7 @@ from django import template
 from django.utils.translation import gettext_noop
 
 from postledger.contacts.csv_columns import ATTRIBUTE
+from postledger.imports.columns import split_target
 from postledger.lib.errors import RefusedError
 from postledger.lib.sentences import Sentence
 from postledger.web.dashboard.audience.import_columns import NAMED_ATTRIBUTE, TARGETS
@@ -80,6 +81,7 @@ def _reword(value: object) -> str:
 
 def _name_target(target: str) -> str:
     """What a column becomes, as its select has it."""
+    target, _ = split_target(target)
     if target.startswith(ATTRIBUTE):
         return Sentence(NAMED_ATTRIBUTE, {"key": target.removeprefix(ATTRIBUTE)})
     return str(TARGETS.get(target, target))
