@@ -483,18 +483,20 @@ def test_the_remedy_for_two_columns_keeps_one_of_them(
         files.import_file(acme, path)
 
 
-def test_the_first_ten_thousand_problems_are_kept_and_the_others_counted(
+def test_the_first_ten_thousand_problems_are_kept_and_all_counted_in_every_chunk(
     acme: int, tmp_path: Path
 ) -> None:
-    path = files.write_file(tmp_path, "email\n" + "nobody\n" * 12_345)
+    rows = [f"{R1},unsubscribed\n", *["nobody,\n"] * 12_345, "r2@example.com,unsubscribed\n"]
+    path = files.write_file(tmp_path, f"email,Unsubscribed\n{''.join(rows)}")
 
     done = files.import_file(acme, path)
 
     listed = list(queries.read_problems(acme, done.id))
-    assert (done.refused, done.problem_count) == (12_345, 12_345)
+    assert (done.refused, done.problem_count) == (12_345, 12_347)
+    assert (done.kept_back, done.kept_back_reasons) == (2, {"old_unsubscribed": 2})
     assert ImportProblem.objects.count() == 10_000
     assert (listed[0].row, listed[9_999].row, len(listed)) == (2, 10_001, 10_001)
-    assert listed[-1].problem == "2,345 more problems are not listed"
+    assert listed[-1].problem == "2,347 more problems are not listed"
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from postledger.contacts.actions import contacts
 from postledger.contacts.details import Changes
 from postledger.contacts.models import Contact, FormBlock
 from postledger.deliveries import entries
-from postledger.imports import uploads
-from postledger.imports.models import Import, ImportState
+from postledger.imports import uploads, worker_jobs
+from postledger.imports.models import Import, ImportProblem, ImportState
 from postledger.lib.ids import DeliveryId
 from postledger.privacy import erasure, export
 from postledger.transactional import actions as transactional
@@ -50,8 +50,10 @@ def state(import_id: int) -> str:
 def test_an_upload_that_names_the_person_is_abandoned_with_its_preview(
     acme: int, tmp_path: Path
 ) -> None:
-    import_id = upload(acme, tmp_path, f"email,name\nr2@example.com,Two\n{R1},Rosa Luz\n")
+    import_id = upload(acme, tmp_path, f"email,time_zone\nr2@example.com,UTC\n{R1},Rosa Luz\n")
     uploads.request_preview(acme, import_id, mapping={}, list_key=None)
+    worker_jobs.do_next_job(lambda: False)
+    assert ImportProblem.objects.get().value == "Rosa Luz"
 
     before = everything()
 

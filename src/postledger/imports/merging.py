@@ -4,8 +4,9 @@ Committed rows are before the cursor, and no others: whenever a process or a ser
 run begins with the row after the last one that counts.
 """
 
+import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from typing import LiteralString
 
@@ -98,12 +99,12 @@ def retry_overtaken[T](merge: Callable[[], T]) -> T:
 @transaction.atomic
 def _import_chunk(import_id: int, target: Target, chunk: PreparedChunk) -> None:
     lock_consents(target)
-    earlier_problems = _claim(import_id, chunk)
+    earlier_problems, earlier_reasons = _claim(import_id, chunk)
     duplicates = staging.stage_rows(target.columns, chunk.lines)
     counts, of_chunk = merge_staged(target, chunk, duplicates)
     problems = of_chunk.in_order()
-    _save_problems(import_id, problems[: max(0, MOST_PROBLEMS - earlier_problems)])
-    _advance(import_id, chunk, counts, len(problems))
+    save_problems(import_id, problems[: max(0, MOST_PROBLEMS - earlier_problems)])
+    _advance(import_id, chunk, counts, len(problems), earlier_reasons + counts.kept_back)
 
 
 def lock_consents(target: Target) -> None:
@@ -149,13 +150,12 @@ def merge_staged(
     )
     lost_rows = {problem.row for problem in (*refused, *duplicates)}
     remarks = [remark for remark in chunk.remarks if remark.row not in lost_rows]
-    others = [*duplicates, *lost_numbers, *remarks]
+    kept_back: list[RowProblem] = []
     if target.list_id is not None:
         counts.subscribed = sql.rows(_SUBSCRIBE, params)[0][0]
     if target.list_id is not None or columns.old_states:
         counts.kept_back, kept_back = staging.find_kept_back(columns)
-        others += kept_back
-    return counts, ChunkProblems(refused, others)
+    return counts, ChunkProblems(refused, [*duplicates, *lost_numbers, *remarks], kept_back)
 
 
 def _end_consents(target: Target, chunk: PreparedChunk) -> None:
@@ -165,10 +165,10 @@ def _end_consents(target: Target, chunk: PreparedChunk) -> None:
         apply_feedback.apply_reports(target.workspace_id, chunk.ended, origin=origin)
 
 
-def _claim(import_id: int, chunk: PreparedChunk) -> int:
+def _claim(import_id: int, chunk: PreparedChunk) -> tuple[int, Counter[str]]:
     """Locks the import, so that of two processes with the same chunk one finds it moved.
 
-    Returns how many problems the rows before the chunk had.
+    Returns how many problems the rows before the chunk had, and why people were kept back.
     """
     unmoved = Import.objects.select_for_update(no_key=True).filter(
         pk=import_id,
@@ -176,8 +176,8 @@ def _claim(import_id: int, chunk: PreparedChunk) -> int:
         cursor_byte=chunk.first_byte,
         cursor_row=chunk.first_row,
     )
-    for problem_count in unmoved.values_list("problem_count", flat=True):
-        return problem_count
+    for problem_count, reasons in unmoved.values_list("problem_count", "kept_back_reasons"):
+        return problem_count, Counter(reasons)
     raise ImportMovedError(
         say("Another process is already doing this. Let it finish; nothing was imported twice.")
     )
@@ -254,7 +254,7 @@ _SAVE_PROBLEMS: LiteralString = (
 )
 
 
-def _save_problems(import_id: int, problems: list[RowProblem]) -> None:
+def save_problems(import_id: int, problems: Sequence[RowProblem]) -> None:
     if not problems:
         return
     with connection.cursor() as cursor, cursor.copy(_SAVE_PROBLEMS) as copy:
@@ -270,17 +270,23 @@ UPDATE imports_import SET
     duplicate_count = duplicate_count + %(duplicates)s,
     refused_count = refused_count + %(refused)s, blank_count = blank_count + %(blank)s,
     subscribed_count = subscribed_count + %(subscribed)s,
-    kept_back_count = kept_back_count + %(kept_back)s,
+    kept_back_count = kept_back_count + %(kept_back)s, kept_back_reasons = %(reasons)s::jsonb,
     problem_count = problem_count + %(problems)s
 WHERE id = %(import)s
 """
 
 
-def _advance(import_id: int, chunk: PreparedChunk, counts: RowCounts, problem_count: int) -> None:
+def _advance(
+    import_id: int,
+    chunk: PreparedChunk,
+    counts: RowCounts,
+    problem_count: int,
+    reasons: Mapping[str, int],
+) -> None:
     cursor = {"next_byte": chunk.next_byte, "next_row": chunk.next_row, "import": import_id}
     values = {counter.name: getattr(counts, counter.name) for counter in fields(counts)}
     totals = {"kept_back": counts.kept_back.total(), "problems": problem_count}
-    sql.execute(_ADVANCE, {**values, **cursor, **totals})
+    sql.execute(_ADVANCE, {**values, **cursor, **totals, "reasons": json.dumps(reasons)})
 
 
 # Waits for nothing: building an index or a vacuum may lock a table for hours.

@@ -42,6 +42,7 @@ class Import(models.Model):
     # Of the rows with a contact: subscribed to the list, or not.
     subscribed_count = models.BigIntegerField(db_default=0)
     kept_back_count = models.BigIntegerField(db_default=0)
+    kept_back_reasons = models.JSONField(db_default={})  # how many by reason
     problem_count = models.BigIntegerField(db_default=0)  # of all problems; the first are kept
     actor = models.TextField()
     # Of a file that came over HTTP: its dialect, header and first rows; the result of the dry run;

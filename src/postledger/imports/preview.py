@@ -115,7 +115,7 @@ def _try_chunk(
             target = replace(target, list_id=_create_list(target.workspace_id, new_list))
         counts, problems = merging.merge_staged(target, chunk, duplicates)
         former = staging.find_former(target.columns)
-        problems = replace(problems, others=[*problems.others, *former])
+        problems = replace(problems, repairs=[*problems.repairs, *former])
         choices = staging.find_own_choices()
         if target.list_id is not None:
             choices += staging.find_returning(target.workspace_id, target.list_id)

@@ -49,10 +49,11 @@ class ChunkProblems:
     """The problems of a chunk's rows."""
 
     refused: Sequence[RowProblem]
-    others: Sequence[RowProblem]  # of rows that are imported in part, or by an earlier row
+    repairs: Sequence[RowProblem]  # of rows that are imported in part, or by an earlier row
+    remarks: Sequence[RowProblem]  # of rows that need no repair
 
     def in_order(self) -> list[RowProblem]:
-        return sorted((*self.refused, *self.others), key=attrgetter("row"))
+        return sorted((*self.refused, *self.repairs, *self.remarks), key=attrgetter("row"))
 
 
 def _mask_values(problem: Sentence) -> Sentence:

@@ -1,6 +1,6 @@
 """Reads imports: how far each is, and the problems of its rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Self
@@ -33,6 +33,7 @@ class ImportProgress:
     blank: int
     subscribed: int
     kept_back: int
+    kept_back_reasons: Mapping[str, int]
     problem_count: int
 
     @classmethod
@@ -52,6 +53,7 @@ class ImportProgress:
             blank=record.blank_count,
             subscribed=record.subscribed_count,
             kept_back=record.kept_back_count,
+            kept_back_reasons=record.kept_back_reasons,
             problem_count=record.problem_count,
             **more,
         )
@@ -91,13 +93,15 @@ def read_state(import_id: int) -> ImportState:
 def read_problems(workspace_id: int, import_id: int) -> Iterator[RowProblem]:
     """The problems of a file's rows, in their order, read from the database while they are used.
 
-    The last one says how many more there were. An unknown import is refused at once.
+    Before the start they are those of the dry run. The last one says how many more there were. An
+    unknown import is refused at once.
     """
     record = find_import(workspace_id, import_id)
     problems = ImportProblem.objects.filter(of_import_id=import_id).order_by("row_number", "pk")
     rows = problems.values_list("row_number", "column_name", "value", "problem", "remedy")
     kept = (RowProblem(*row) for row in rows.iterator(chunk_size=2_000))
-    return chain(kept, _describe_others(record.problem_count - MOST_PROBLEMS))
+    found = record.preview.get("problem_count", 0) if record.preview else record.problem_count
+    return chain(kept, _describe_others(found - MOST_PROBLEMS))
 
 
 def _describe_others(count: int) -> Iterator[RowProblem]:

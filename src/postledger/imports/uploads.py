@@ -21,7 +21,7 @@ from postledger.contacts import lists
 from postledger.imports import queries, reading, running
 from postledger.imports.columns import map_columns
 from postledger.imports.dates import DateColumn
-from postledger.imports.models import FilePart, Import, ImportState
+from postledger.imports.models import FilePart, Import, ImportProblem, ImportState
 from postledger.imports.reading import FileSurvey
 from postledger.imports.refusals import ImportNotReadyError
 from postledger.lib import sentences, unnamed_files
@@ -130,7 +130,11 @@ def request_preview(
         lists.refuse_taken_name(workspace_id, new_list)
     if record.upload:
         changes["upload"] = record.upload | {"new_list": new_list}
-    _change_state(record, (ImportState.UPLOADED,), ImportState.PREVIEWING, preview=None, **changes)
+    with transaction.atomic():
+        _change_state(
+            record, (ImportState.UPLOADED,), ImportState.PREVIEWING, preview=None, **changes
+        )
+        _delete_dry_run_problems(record)
 
 
 def start_import(  # noqa: PLR0913  an upload, its destination, and the actor
@@ -152,9 +156,14 @@ def start_import(  # noqa: PLR0913  an upload, its destination, and the actor
         _change_state(
             record, _UNSTARTED, ImportState.RUNNING, actor=actor, started_at=Now(), **changes
         )
+        _delete_dry_run_problems(record)
         if new_list:  # only now: who starts it twice reads that it is running
             list_key = _create_list(record, new_list, actor=actor)
         running.note_start(record, actor=actor, list_key=list_key)
+
+
+def _delete_dry_run_problems(record: Import) -> None:
+    ImportProblem.objects.filter(of_import=record).delete()
 
 
 def _create_list(record: Import, name: str, *, actor: str) -> str:
@@ -201,6 +210,8 @@ def _abandon(
     with transaction.atomic():
         _change_state(record, from_states, ImportState.ABANDONED, finished_at=Now())
         running.delete_upload(record.pk)
+        if record.started_at is None:
+            _delete_dry_run_problems(record)
         if because:
             Import.objects.filter(pk=record.pk).update(trouble=sentences.write_document(because))
         trail.note(

@@ -13,12 +13,12 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from postledger.contacts import sql
-from postledger.imports import preview, queries, running, uploads
+from postledger.imports import merging, preview, queries, running, uploads
 from postledger.imports.columns import exact_mapping
 from postledger.imports.merging import RowCounts
 from postledger.imports.models import Import, ImportState
 from postledger.imports.preview import ImportPreview
-from postledger.imports.problems import ChunkProblems, RowProblem
+from postledger.imports.problems import MOST_PROBLEMS, ChunkProblems, RowProblem
 from postledger.imports.refusals import ImportAbandonedError
 from postledger.lib import database_outage, sentences, work_leases
 from postledger.lib.errors import RefusedError
@@ -99,7 +99,7 @@ def _list_unchanged(record: Import) -> QuerySet[Import]:
 
 
 def _preview(record: Import, path: Path, check: Callable[[object], None]) -> None:
-    kept = _FirstProblems()
+    kept = _KeptProblems()
     dry_run = preview.preview_import(
         record.workspace_id,
         path,
@@ -109,34 +109,36 @@ def _preview(record: Import, path: Path, check: Callable[[object], None]) -> Non
         report=check,
         keep=kept.add,
     )
-    _list_unchanged(record).update(
-        state=ImportState.UPLOADED.value,
-        preview=_document(dry_run, kept),
-        trouble=None,
-        changed_at=Now(),
-    )
+    with transaction.atomic():
+        if _list_unchanged(record).update(
+            state=ImportState.UPLOADED.value,
+            preview=_document(dry_run, kept),
+            trouble=None,
+            changed_at=Now(),
+        ):
+            merging.save_problems(record.pk, kept.list_first(MOST_PROBLEMS))
 
 
 @dataclass(slots=True)
-class _FirstProblems:
-    """The first problems of a file, those of refused rows before others, and how many there are."""
+class _KeptProblems:
+    """The first problems of a file by what they ask of people, and how many there are."""
 
     refused: list[RowProblem] = field(default_factory=list)
-    others: list[RowProblem] = field(default_factory=list)
+    repairs: list[RowProblem] = field(default_factory=list)
+    remarks: list[RowProblem] = field(default_factory=list)
     count: int = 0
 
-    @property
-    def first(self) -> list[RowProblem]:
-        return [*self.refused, *self.others][:_SHOWN_PROBLEMS]
+    def list_first(self, limit: int) -> list[RowProblem]:
+        return [*self.refused, *self.repairs, *self.remarks][:limit]
 
     def add(self, of_chunk: ChunkProblems) -> None:
-        kinds = ((self.refused, of_chunk.refused), (self.others, of_chunk.others))
-        for kept, new in kinds:
-            kept.extend(sorted(new, key=attrgetter("row"))[: _SHOWN_PROBLEMS - len(kept)])
+        for kind in fields(ChunkProblems):
+            kept, new = getattr(self, kind.name), getattr(of_chunk, kind.name)
+            kept.extend(sorted(new, key=attrgetter("row"))[: MOST_PROBLEMS - len(kept)])
             self.count += len(new)
 
 
-def _document(dry_run: ImportPreview, kept: _FirstProblems) -> dict[str, object]:
+def _document(dry_run: ImportPreview, kept: _KeptProblems) -> dict[str, object]:
     """A dry run as it is kept with the import."""
     counts = {counter.name: getattr(dry_run, counter.name) for counter in fields(RowCounts)}
     return {
@@ -147,7 +149,7 @@ def _document(dry_run: ImportPreview, kept: _FirstProblems) -> dict[str, object]
         "own_choices": dry_run.own_choices,
         "choosers": dry_run.choosers,
         "changes": [asdict(change) for change in dry_run.changes],
-        "problems": [problem.write_document() for problem in kept.first],
+        "problems": [problem.write_document() for problem in kept.list_first(_SHOWN_PROBLEMS)],
         "problem_count": kept.count,
         "notes": [sentences.write_document(note) for note in dry_run.notes],
     }

@@ -62,6 +62,8 @@ def test_a_status_is_proposed_as_the_state_in_the_old_tool_and_ends_mail(olivia:
     uploads.work()
     assert Subscription.objects.get().contact.address == "ann@example.com"
     left = Contact.objects.get(address="left@example.com")
+    finished = olivia.read(f"imports/{number}/")
+    assert re.search(r"Unsubscribed in the old tool</dt><dd>1<", finished)
     history = olivia.read(f"contacts/{left.pk}/")
     assert "An import or a sync said that they get no mail." in history
     assert f"Import {number} of people.csv" in history
@@ -223,17 +225,43 @@ def test_who_left_every_list_and_would_be_on_one_again_is_told(olivia: Person) -
 def test_rows_to_look_at_are_refused_ones_first_with_their_total(
     olivia: Person,
 ) -> None:
-    rows = "ann@example.com,Klingonisch\n" + "nobody,\n" * 18 + "bob@example.com,Elvish\n" * 2
+    people.bounce(olivia.workspace_id, "gone@example.com")
+    rows = "gone@example.com,en\nann@example.com,Klingonisch\n" + "nobody,\n" * 16
+    rows += "bob@example.com,Elvish\n" * 2
     number = bring(olivia, f"email,language\n{rows}".encode())
 
-    page = try_out(olivia, number)
+    page = try_out(olivia, number, new_list="Readers")
 
-    assert "The first 20 of 21; the import lists all of them." in page
     problems = page.partition('id="problems"')[2]
     shown = [int(row) for row in re.findall(r'<tr><td class="n">(\d+)</td>', problems)]
-    assert shown == [*range(3, 21), 2, 21]
+    assert shown == [*range(4, 20), 3, 20, 21, 2]
+    assert "then those that need no action" in problems
     assert "If several rows have the same address, the first row counts;" in page
     assert "Klingonisch" in problems
+
+
+def test_the_rows_of_a_dry_run_are_a_file_until_they_are_of_another_one(olivia: Person) -> None:
+    def read_file() -> list[str]:
+        answer = olivia.get(f"imports/{number}/problems.csv")
+        return b"".join(answer.streaming_content).decode().splitlines()[1:]
+
+    number = bring(olivia, ("email,Born\n" + "nobody,1\n" * 21 + "ann@example.com,2\n").encode())
+
+    page = try_out(olivia, number)
+    first = read_file()
+    again = try_out(olivia, number)
+    second = read_file()
+    olivia.post(f"imports/{number}/try/", **{"target-0": "email"})
+    moving = read_file()
+    uploads.work()
+    olivia.post(f"imports/{number}/start/")
+    started = read_file()
+    uploads.work()
+
+    assert "The first 20 of 21; the file has the others, too." in page
+    assert "21 rows as a file" in again
+    assert f'href="{olivia.url(f"imports/{number}/problems.csv")}"' in page
+    assert (len(first), len(second), moving, started, len(read_file())) == (21, 21, [], [], 21)
 
 
 def test_all_rows_to_look_at_are_shown_without_a_total(olivia: Person) -> None:

@@ -77,6 +77,9 @@ class ImportOut(ResponseSchema):
     kept_back: int = Field(
         description="Contacts that were not subscribed to the list; problems.csv says why."
     )
+    kept_back_reasons: dict[str, int] = Field(
+        description="Why these were not subscribed, with counts."
+    )
     problem_count: int = Field(description="All problems; problems.csv lists the first 10,000.")
     rows_per_second: float | None
     ends_at: datetime | None = Field(description="When it will have ended, at this rate.")

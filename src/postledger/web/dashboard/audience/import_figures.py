@@ -102,9 +102,9 @@ def sum_preview(preview: Mapping[str, Any]) -> RowSum:
     return sum_rows(preview["row_count"], {name: preview[name] for name in _KINDS})
 
 
-def list_kept_back(preview: Mapping[str, Any]) -> list[tuple[Word, int]]:
-    """Why contacts would stay off the list, the most frequent reason first."""
-    reasons = sorted(preview["kept_back"].items(), key=lambda item: -item[1])
+def list_kept_back(counts: Mapping[str, int]) -> list[tuple[Word, int]]:
+    """Why contacts stay off the list, the most frequent reason first."""
+    reasons = sorted(counts.items(), key=lambda item: -item[1])
     return [(KEPT_BACK.get(reason, reason), count) for reason, count in reasons]
 
 

@@ -302,6 +302,7 @@ def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
         "is_moving": shown.state in _MOVING,
         "tenths": 10 * (10 * shown.done // shown.row_count) if shown.row_count else 0,
         "done": import_figures.sum_done(shown) if shown.started_at else None,
+        "kept_off": import_figures.list_kept_back(shown.kept_back_reasons),
     }
     if shown.state is ImportState.UPLOADED and shown.upload:
         active = lists.list_all(visitor.workspace.pk).filter(archived_at=None)
@@ -323,7 +324,7 @@ def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
             "tried": import_figures.sum_preview(shown.preview),
             "changes": _list_changes(visitor, shown.preview),
             "own_choices": _list_own_choices(visitor, shown.preview),
-            "kept_back": import_figures.list_kept_back(shown.preview),
+            "kept_back": import_figures.list_kept_back(shown.preview["kept_back"]),
             "kept_back_count": sum(shown.preview["kept_back"].values()),
             "not_subscribed_count": shown.preview["kept_back"].get(OldState.NOT_SUBSCRIBED, 0),
             "unknown_count": shown.preview["kept_back"].get(OldState.UNKNOWN, 0),
