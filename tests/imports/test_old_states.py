@@ -178,6 +178,7 @@ def test_a_row_that_repeats_an_address_can_end_its_mail(acme: int, tmp_path: Pat
     )
 
     assert (done.subscribed, done.kept_back, done.duplicates) == (0, 1, 1)
+    assert done.kept_back_reasons == {"old_unsubscribed": 1}
 
 
 def test_a_row_that_is_refused_for_another_cell_ends_the_mail_of_its_person(

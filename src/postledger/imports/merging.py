@@ -16,7 +16,7 @@ from django.db import IntegrityError, connection, transaction
 from postledger.contacts import sql
 from postledger.contacts.actions import apply_feedback
 from postledger.contacts.consent import Origin
-from postledger.imports import staging
+from postledger.imports import old_states, staging
 from postledger.imports.columns import Columns
 from postledger.imports.models import Import, ImportState
 from postledger.imports.problems import MOST_PROBLEMS, ChunkProblems, RowProblem
@@ -154,7 +154,9 @@ def merge_staged(
     if target.list_id is not None:
         counts.subscribed = sql.rows(_SUBSCRIBE, params)[0][0]
     if target.list_id is not None or columns.old_states:
-        counts.kept_back, kept_back = staging.find_kept_back(columns)
+        counts.kept_back, kept_back = staging.find_kept_back(
+            columns, old_states.find_reported(chunk.ended)
+        )
     return counts, ChunkProblems(refused, [*duplicates, *lost_numbers, *remarks], kept_back)
 
 

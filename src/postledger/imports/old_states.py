@@ -212,6 +212,12 @@ def _look_like_states(cells: Iterable[str]) -> bool:
     return bool(values) and unknown <= _MOST_UNKNOWN * len(values)
 
 
+def find_reported(reports: Iterable[StateReport]) -> dict[str, OldState]:
+    """The ends that a file reports, by address in small letters."""
+    by_reason = {reason: state for state, (_, reason) in _REPORTED.items()}
+    return {one.address.lower(): by_reason[one.reason] for one in reports if one.reason}
+
+
 def report_old_state(address: str, state: OldState) -> StateReport | None:
     """What ends the mail to an address; None where the old tool reported no end."""
     if state not in _REPORTED:

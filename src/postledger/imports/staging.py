@@ -291,6 +291,7 @@ _REASONS = {
     OldState.COMPLAINED: say("This person reported mail from your old tool as spam."),
     OldState.BOUNCED: say("The address bounced in your old tool."),
 }
+_ENDS = {"unsubscribed", "bounced", "complained"}
 _UNCONFIRMED = say(
     "This person was not subscribed in your old tool, or had not confirmed there. The contact is"
     " created as not confirmed: no campaign reaches it, also none to all contacts."
@@ -301,9 +302,18 @@ _CONFIRM = say(
 )
 
 
-def find_kept_back(columns: Columns) -> tuple[Counter[str], list[RowProblem]]:
-    """The matched rows whose contact must not be subscribed: how many by reason, and each."""
-    kept_back = sql.rows(_KEPT_BACK, {})
+def find_kept_back(
+    columns: Columns, reported: Mapping[str, OldState]
+) -> tuple[Counter[str], list[RowProblem]]:
+    """The matched rows whose contact must not be subscribed: how many by reason, and each.
+
+    `reported` are the ends that the file reports: also by a row that repeats an address, which has
+    ended the mail by now.
+    """
+    kept_back = [
+        (row, address, reported.get(address.lower(), reason) if reason in _ENDS else reason, is_new)
+        for row, address, reason, is_new in sql.rows(_KEPT_BACK, {})
+    ]
     column = columns.name_of(Field.EMAIL)
     remedy = say(
         "No action needed. Imports do not resubscribe people; the person or an operator can."

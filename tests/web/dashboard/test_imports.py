@@ -111,7 +111,7 @@ def test_choices_that_were_not_tried_are_not_imported_and_the_page_says_so(
     number = bring_import(olivia)
     try_out(olivia, number, list="")
     uploads.work()
-    assert "Nobody would join a list." in olivia.read(f"imports/{number}/")
+    assert "No list is chosen." in olivia.read(f"imports/{number}/")
 
     choices = {"target-0": "email", "target-1": "name", "target-2": "attribute", "key-2": "country"}
     answer = olivia.post(f"imports/{number}/start/", **{**choices, "list": "", **changed})
@@ -393,7 +393,7 @@ def test_a_file_without_a_usable_row_has_nothing_to_import(olivia: Person) -> No
 
     page = olivia.read(f"imports/{number}/")
 
-    assert "0</b> contacts would be created or changed." in page
+    assert "<b>0</b> contacts in the file" in page
     assert "/start/" not in page
 
 

@@ -330,7 +330,6 @@ def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
             "unknown_count": shown.preview["kept_back"].get(OldState.UNKNOWN, 0),
             "reads_old_states": Field.OLD_STATE in shown.mapping.values(),
             "problem_count": shown.preview.get("problem_count", 0),  # older dry runs have none
-            "changing": shown.preview["created"] + shown.preview["updated"],
             "importable": sum(shown.preview[name] for name in ("created", "updated", "unchanged")),
         }
     return values
