@@ -182,7 +182,7 @@ class _Compiler:
             " OR (contact.external_id IS NOT NULL AND contact.external_id = {words}))"
         ).format(
             address=address,
-            pattern=self._value(_pattern(Op.CONTAINS, words), "text"),
+            pattern=self._value(write_pattern(Op.CONTAINS, words), "text"),
             words=self._value(words, "text"),
         )
 
@@ -220,7 +220,7 @@ class _Compiler:
                 word = pg.SQL("IS NOT NULL" if value else "IS NULL")
                 return pg.SQL("((contact.attributes ->> {}) {})").format(name, word)
             case Op.STARTS_WITH | Op.CONTAINS:
-                return self._text_within(key, _pattern(op, str(value)))
+                return self._text_within(key, write_pattern(op, str(value)))
             case Op.BEFORE | Op.SINCE if isinstance(value, date):
                 return self._ordered(DAY, key, op, self._value(value.isoformat(), "text"))
             case _:
@@ -263,7 +263,7 @@ class _Compiler:
             case Op.IN if isinstance(value, tuple):
                 wanted = pg.SQL("ANY ({})").format(self._value(list(value), "text[]"))
             case Op.STARTS_WITH:
-                wanted = self._value(_pattern(op, str(value)), "text")
+                wanted = self._value(write_pattern(op, str(value)), "text")
             case _:
                 is_time = isinstance(value, datetime)
                 wanted = self._value(value, "timestamptz" if is_time else "text")
@@ -330,6 +330,13 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _pattern(op: Op, text: str) -> str:
+def write_pattern(op: Op, text: str) -> str:
+    """What LIKE reads as the text itself, alone or where the comparison looks for it."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return f"{escaped}%" if op is Op.STARTS_WITH else f"%{escaped}%"
+    match op:
+        case Op.IS:
+            return escaped
+        case Op.STARTS_WITH:
+            return f"{escaped}%"
+        case _:
+            return f"%{escaped}%"

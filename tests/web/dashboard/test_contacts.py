@@ -92,6 +92,9 @@ def test_lists_states_and_conditions_narrow_the_list_together(olivia: Person, mi
     assert find(olivia, **plan) == ["Mira Novak"]
     assert find(olivia, state="bounced", **plan) == []
     assert find(olivia, filter='{"plan": "plus"}') == ["Mira Novak"]
+    nobody = olivia.read("contacts/", **(plan | {"value": "Plus"}))
+    assert "Nobody has Plus as plan. Did you mean plus (1)?" in nobody
+    assert "Did you mean" not in olivia.read("contacts/", **plan)
 
 
 @pytest.mark.parametrize(

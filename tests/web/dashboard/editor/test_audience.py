@@ -218,6 +218,21 @@ def test_the_audience_is_counted_once_for_the_checks(anna: Person, draft: int) -
     assert len(counts) == 1
 
 
+def test_a_condition_that_nobody_meets_for_its_capitals_is_told_beside_the_count_and_warned_of(
+    anna: Person, draft: int
+) -> None:
+    press.people(anna.workspace_id, 2)
+    Contact.objects.update(attributes={"first_name": "José"})
+    excluded = {"not": {"field": "attributes.first_name", "is": "josé"}}
+    Campaign.objects.filter(pk=draft).update(audience={"all": [excluded]})
+
+    text = anna.read(f"campaigns/{draft}/edit/checks/")
+
+    sentence = "Nobody has josé as First name. Did you mean José (2)?"
+    assert f'<p class="hint">{sentence}</p>' in text
+    assert text.count(sentence) == 2
+
+
 def test_an_audience_that_takes_too_long_is_estimated_and_the_content_read_all_the_same(
     anna: Person, draft: int
 ) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -12,12 +12,15 @@ from django.utils.translation import ngettext
 
 from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.campaigns.drafts.recipients import RecipientCounts
-from postledger.contacts import reach
+from postledger.contacts import reach, spellings
+from postledger.contacts.filters.expressions import Filter
 from postledger.contacts.reach import Reach
 from postledger.deliveries.states import State
 from postledger.mailing.chunks import Recipient
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.components import balance
+from postledger.web.dashboard.editor import choices
+from postledger.web.dashboard.editor.conditions import ATTRIBUTE
 from postledger.web.dashboard.runs import words
 
 RECIPIENTS = "recipients"  # in place of a reason
@@ -85,6 +88,23 @@ def describe_on_no_list(counts: RecipientCounts) -> str:
         "%(number)s recipients are on no list: no list records that they agreed",
         counts.on_no_list,
     ) % {"number": formats.count(counts.on_no_list)}
+
+
+def describe_spellings(workspace_id: int, audience: Filter, *, patience: timedelta) -> list[str]:
+    """A sentence for each text that nobody has but in other capitals."""
+    others = spellings.find_other_spellings(workspace_id, audience, patience=patience)
+    names = choices.name_fields(workspace_id) if others else {}
+    text = _("Nobody has %(text)s as %(field)s. Did you mean %(known)s (%(number)s)?")
+    return [
+        text
+        % {
+            "text": formats.isolate(other.text),
+            "field": formats.isolate(names.get(f"{ATTRIBUTE}{other.key}", other.key)),
+            "known": formats.isolate(other.known),
+            "number": formats.count(other.count),
+        }
+        for other in others
+    ]
 
 
 def list_behind(

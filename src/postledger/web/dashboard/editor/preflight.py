@@ -21,6 +21,7 @@ from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.campaigns.drafts.recipients import RecipientCounts
 from postledger.campaigns.launches import waves
 from postledger.contacts import audience, lists
+from postledger.contacts.filters import parsing
 from postledger.contacts.models import List
 from postledger.content import link_reports, list_headers, pictures
 from postledger.content.link_checks import LinkReport
@@ -58,6 +59,7 @@ class Preflight:
     dns_url: str = ""  # looks up what was not looked up yet
     links_url: str = ""  # asks the links that were not asked yet
     hold: Hold | None = None  # of the sender: the one that ends last
+    spellings: Sequence[str] = ()  # of conditions whose text nobody has, as sentences
     is_scheduled: bool = False  # nobody is due yet
 
     @property
@@ -112,6 +114,9 @@ def _check_draft(
     counts = recipients.count_recipients(
         workspace_id, campaign, now=now, patience=_wait_until(ends)
     )
+    spellings = people.describe_spellings(
+        workspace_id, parsing.parse(dict(campaign.audience), now=now), patience=_wait_until(ends)
+    )
     outlook = forecasts.forecast_campaign(
         workspace_id,
         campaign.id,
@@ -132,6 +137,7 @@ def _check_draft(
         *_check_list(campaign),
         *_check_parts(workspace_id, campaign, now=now),
         *_check_people(counts, may_grow=_may_grow(workspace_id)),
+        *_check_spellings(spellings),
         *_check_consent(counts),
         *_check_left_out(counts),
         *_check_languages(counts),
@@ -164,6 +170,7 @@ def _check_draft(
         if reports is None
         else "",
         hold=hold,
+        spellings=spellings,
         is_scheduled=all(
             wave.due_at for wave in waves.split_waves(workspace_id, campaign.timing, None, now=now)
         ),
@@ -240,6 +247,12 @@ def _check_people(counts: RecipientCounts, *, may_grow: bool) -> Iterator[Check]
         text = _("No contact matches, or all that do are left out.")
         level = WARNING if may_grow else PROBLEM
         yield Check(level, _("Nobody would get it"), text, "#audience")
+
+
+def _check_spellings(spellings: Sequence[str]) -> Iterator[Check]:
+    text = _("Conditions compare texts with their capitals. Write it as your contacts have it.")
+    for spelling in spellings:
+        yield Check(WARNING, spelling, text, "#audience")
 
 
 def _check_consent(counts: RecipientCounts) -> Iterator[Check]:

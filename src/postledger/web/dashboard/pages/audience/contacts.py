@@ -30,6 +30,7 @@ from postledger.web.dashboard.audience.contact_search import ContactSearch, Wron
 from postledger.web.dashboard.components.badges import Badge
 from postledger.web.dashboard.editor import choices
 from postledger.web.dashboard.editor.conditions import COMPARISONS, Condition
+from postledger.web.dashboard.editor.people import describe_spellings
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.parameters import read_number, read_text
 from postledger.web.shared.csv_files import csv_response
@@ -56,6 +57,7 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     workspace_id, now = visitor.workspace.pk, datetime.now(UTC)
     contacts: Sequence[Contact] = ()
     next_after, count, trouble, wrong_line = None, None, "", None
+    spellings: Sequence[str] = ()
     try:
         wanted = contact_search.build_filter(search, now=now)
         contacts, next_after = queries.list_contacts(
@@ -65,6 +67,7 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
             limit=ON_A_PAGE,
         )
         count = audience.count_or_estimate(workspace_id, wanted, patience=_PATIENCE)
+        spellings = describe_spellings(workspace_id, wanted, patience=_PATIENCE)
     except RefusedError as error:
         trouble = translate(error)
         wrong_line = error.line if isinstance(error, WrongSearchError) else None
@@ -73,6 +76,7 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         "title": _("Contacts"),
         "rows": _make_rows(workspace_id, contacts, search),
         "count": count,
+        "spellings": spellings,
         "trouble": trouble,
         "wrong_line": wrong_line,
         "next_url": next_after and _page_url(request, next_after),
