@@ -134,6 +134,8 @@ def test_whether_email_reaches_a_new_address_is_said_with_the_saving(
         ({"key": [""], "text": ["alone"]}, "Write a name beside the value “alone”"),
         ({"key": ["x", "x"], "text": ["1", "2"]}, "is there twice"),
         ({"key": ["x"], "text": ["y" * 501]}, "cannot be stored"),
+        ({"key": ["First name"], "text": ["Ann"]}, "You already have first_name. Use it"),
+        ({"key": ["city", "CITY"], "text": ["Faro", "Faro"]}, "You already have city. Use it"),
     ],
 )
 def test_wrong_input_keeps_what_was_typed_and_says_what_to_do(
@@ -262,6 +264,36 @@ def test_an_attribute_with_two_readings_is_asked_about(olivia: Person, mira: int
 
     assert "“1.000” may mean 1000 or 1. Write it as one of these." in answer.content.decode()
     assert Contact.objects.get(pk=mira).attributes["age"] == 41
+
+
+def test_a_name_beside_one_that_other_contacts_have_is_refused_until_it_is_another(
+    olivia: Person, mira: int
+) -> None:
+    def add(key: str) -> str:
+        page: str = send(
+            olivia, "contacts/new/", address="ann@example.com", key=[key], text=["pro"]
+        ).content.decode()
+        return page
+
+    Contact.objects.filter(pk=mira).update(attributes={"sign-up plan": "plus"})
+    refused = add("Sign_Up_Plan")
+    assert "You already have sign-up plan. Use it for “Sign_Up_Plan”" in refused
+    assert 'value="Sign_Up_Plan" aria-describedby="attribute-error"' in refused
+    assert not Contact.objects.filter(address="ann@example.com").exists()
+
+    add("sign-up plan")
+    assert Contact.objects.get(address="ann@example.com").attributes == {"sign-up plan": "pro"}
+    own = typed(Contact.objects.get(pk=mira), key=["sign-up plan", "Plan"], text=["plus", "b"])
+    send(olivia, f"contacts/{mira}/edit/", **own)
+    assert Contact.objects.get(pk=mira).attributes == {"sign-up plan": "plus", "Plan": "b"}
+
+
+def test_a_new_contact_is_offered_the_parts_of_a_name(olivia: Person) -> None:
+    page = olivia.read("contacts/new/")
+    assert page.count('value="first_name"') == 2  # a line of its own, and among the known names
+    send(olivia, "contacts/new/", address=MIRA, key=["first_name", "last_name"], text=["Mi", ""])
+
+    assert Contact.objects.get(address=MIRA).attributes == {"first_name": "Mi"}
 
 
 def test_places_are_shown_changed_and_checked_one_on_each_line(olivia: Person, mira: int) -> None:

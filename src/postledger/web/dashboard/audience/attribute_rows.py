@@ -4,7 +4,7 @@ Browsers send every line break as CR LF, and take them out of a field of one lin
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from postledger.contacts import details
 from postledger.contacts.details import InvalidContactError, Value
+from postledger.lib.folding import fold_words
 from postledger.web.dashboard import text_names, typed_numbers
 
 NEW_ROWS = 3  # empty ones, below those that the contact has
@@ -37,12 +38,13 @@ class AttributeRow:
         return text_names.propose_other(self.key)
 
 
-def list_rows(stored: Mapping[str, Value]) -> list[AttributeRow]:
+def list_rows(stored: Mapping[str, Value], *, offered: Sequence[str] = ()) -> list[AttributeRow]:
+    """Those that are stored, and empty ones: the first of these have the names that are offered."""
     rows = [
         AttributeRow(key, write_value(value), is_stored=True)
         for key, value in sorted(stored.items())
     ]
-    return [*rows, *[AttributeRow()] * NEW_ROWS]
+    return [*rows, *map(AttributeRow, offered), *[AttributeRow()] * NEW_ROWS]
 
 
 def read_rows(given: QueryDict, stored: Mapping[str, Value]) -> list[AttributeRow]:
@@ -89,22 +91,40 @@ class WrongRowError(ValidationError):
 
 
 def build_changes(
-    rows: Sequence[AttributeRow], stored: Mapping[str, Value]
+    rows: Sequence[AttributeRow], stored: Mapping[str, Value], known_names: Collection[str]
 ) -> dict[str, Value | None]:
     """What the lines change of the stored attributes; None removes one.
 
     A text that was not touched changes nothing, whatever kind of value it stands for. Spaces around
-    a new one are taken away, unless there were some before. Raises WrongRowError for one line, and
-    ValidationError for all of them together.
+    a new one are taken away, unless there were some before. A new name that is nearly a known one
+    is refused: filters and emails would look at the one, and find nothing in the other. Raises
+    WrongRowError for one line, and ValidationError for all of them together.
     """
     changes: dict[str, Value | None] = {}
     for number, row in enumerate(rows):
         try:
+            _check_name(row, stored, [*known_names, *changes])
             _add_change(changes, row, stored)
         except ValidationError as error:
             raise WrongRowError(number, error) from None
     _check_all(changes, stored)
     return changes
+
+
+def _check_name(
+    row: AttributeRow, stored: Mapping[str, Value], other_names: Collection[str]
+) -> None:
+    """Refuses a new name that differs from another only as people spell it."""
+    names = {*stored, *other_names}
+    if not row.key or not row.text.strip() or row.key in names:
+        return
+    folded = fold_words(row.key)
+    for name in sorted(names):
+        if fold_words(name) == folded:
+            raise ValidationError(
+                _("You already have %(known)s. Use it for “%(name)s”, or choose another name."),
+                params={"known": name, "name": row.key[:60]},
+            )
 
 
 def _add_change(

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 
 from postledger.accounts.models import Workspace
 from postledger.contacts import details, lists, queries
+from postledger.contacts.csv_columns import PARTS_OF_NAME
 from postledger.contacts.details import Details, InvalidContactError, Value
 from postledger.contacts.models import Contact
 from postledger.contacts.states import ListKind, SubscriptionState
@@ -22,6 +23,7 @@ from postledger.lib import zones
 from postledger.web.dashboard import time_zones
 from postledger.web.dashboard.audience import attribute_rows, words
 from postledger.web.dashboard.audience.attribute_rows import WrongRowError
+from postledger.web.dashboard.editor.choices import list_attributes
 from postledger.web.dashboard.forms import AddressField, PageForm
 from postledger.web.shared.sentences import translate
 
@@ -69,8 +71,9 @@ class ContactForm(PageForm):
         self.stored: Mapping[str, Value] = contact.attributes if contact else {}
         states = _list_states(workspace.pk, contact)
         super().__init__(given, initial=_read_contact(contact, states))
+        self.known_names = sorted({*PARTS_OF_NAME, *list_attributes(workspace.pk)})
         self.rows = (
-            attribute_rows.list_rows(self.stored)
+            attribute_rows.list_rows(self.stored, offered=() if contact else PARTS_OF_NAME)
             if given is None
             else attribute_rows.read_rows(given, self.stored)
         )
@@ -116,7 +119,9 @@ class ContactForm(PageForm):
         if self.joined and not cleaned.get("source"):
             self.add_error("source", _("Say how they agreed: nobody joins a list unasked."))
         try:
-            self.attribute_changes = attribute_rows.build_changes(self.rows, self.stored)
+            self.attribute_changes = attribute_rows.build_changes(
+                self.rows, self.stored, self.known_names
+            )
         except ValidationError as error:
             self.attribute_error = " ".join(error.messages)
             self.wrong_row = error.number if isinstance(error, WrongRowError) else None

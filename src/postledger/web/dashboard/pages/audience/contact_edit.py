@@ -18,7 +18,6 @@ from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import contact_saving, former_addresses
 from postledger.web.dashboard.audience.contact_form import ContactForm
 from postledger.web.dashboard.audience.contact_saving import Obstacle, ObstacleError
-from postledger.web.dashboard.editor import choices
 from postledger.web.dashboard.frame import render_page
 
 _asks = require_http_methods(["GET", "HEAD", "POST"])
@@ -109,7 +108,6 @@ def _show(
         "contact": contact,
         "form": form,
         "obstacle": obstacle,
-        "known_names": choices.list_attributes(workspace_id),
         "back_url": reverse("contact", args=[workspace_id, contact.pk])
         if contact
         else contacts_url,
