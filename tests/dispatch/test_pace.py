@@ -307,6 +307,22 @@ def test_a_raised_limit_ends_the_hold_of_a_worker_that_had_not_read_it(
         office.until(lambda: not office.waiting(run), dispatcher)
 
 
+def test_a_limit_that_was_just_added_is_said_to_settle_and_redis_to_answer(
+    acme: Office, options: Options
+) -> None:
+    limit(acme, rate_per_hour=100, counted_since=datetime.now(UTC) + timedelta(minutes=1))
+    run = office.stream(acme, office.people(2))
+
+    with office.dispatching(options) as dispatcher:
+        office.until(lambda: wait_reasons(run) == [Reason.LIMITS_SETTLING], dispatcher)
+
+    assert office.counts(run) == {State.WAITING: 2}
+
+
+def wait_reasons(stream_id: int) -> list[Reason]:
+    return [wait.reason for wait in queries.summarise_waits(stream_id)]
+
+
 class Clocked:
     """Accepts at once, and notes when each mail came."""
 
@@ -367,13 +383,7 @@ def test_without_redis_a_rate_is_kept_and_a_count_waits(tmp_path: Path, options:
         limit(acme, rate_per_hour=100)
         counted = office.stream(acme, office.people(2))
         with office.dispatching(gone) as dispatcher:
-            office.until(
-                lambda: (
-                    [wait.reason for wait in queries.summarise_waits(counted)]
-                    == [Reason.LIMITS_UNKNOWN]
-                ),
-                dispatcher,
-            )
+            office.until(lambda: wait_reasons(counted) == [Reason.LIMITS_UNKNOWN], dispatcher)
 
         office.send_all(counted, options=options)
 

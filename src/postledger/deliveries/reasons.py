@@ -21,6 +21,7 @@ class Reason(StrEnum):
     DAILY_LIMIT = "daily_limit"  # the daily limit is reached
     QUOTA_EXHAUSTED = "quota_exhausted"  # the provider's quota is used up
     OUTSIDE_HOURS = "outside_hours"  # outside the working hours, or the hours of a recipient
+    LIMITS_SETTLING = "limits_settling"  # a limit is new, or Redis is: mails are being counted
     LIMITS_UNKNOWN = "limits_unknown"  # Redis does not answer, and limits count in Redis
     PROVIDER_DOWN = "provider_down"  # the provider does not answer; the whole batch waits
     NO_MEMORY = "no_memory"  # large mails use all the memory its worker may take

@@ -25,7 +25,7 @@ VALIDATION_CODES = (
 REASONS = (
     *("ready", "scheduled", "retry", "throttled", "not_sent", "handed_back", "lease_lost"),
     *("requeued", "sent_again", "disproved", "rate_per_second", "rate_per_hour", "daily_limit"),
-    *("quota_exhausted", "outside_hours", "limits_unknown"),
+    *("quota_exhausted", "outside_hours", "limits_settling", "limits_unknown"),
     *("provider_down", "provider_broken", "no_memory", "work_failed", "content_broken"),
     *("paused", "sender_blocked", "bounce_rate", "complaint_rate", "audience_syncing"),
 )

@@ -21,7 +21,7 @@ class Limit(StrEnum):
     SENDER_DAY = "sender_day"
     MEMBER_DAY = "member_day"
     QUOTA = "quota"
-    # Redis was emptied, and mails that were granted before may still be on their way.
+    # Redis was emptied or a limit added, and mails that it does not count may be on their way.
     REFILL = "refill"
 
 

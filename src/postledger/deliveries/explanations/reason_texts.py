@@ -143,6 +143,14 @@ _EXPLANATIONS: dict[Reason, Explanation] = {
             " delivery window that its campaign had at the launch."
         ),
     ),
+    Reason.LIMITS_SETTLING: Explanation(
+        gettext_noop(
+            "a limit was changed, or Redis was emptied, and what was sent meanwhile is being"
+            " counted"
+        ),
+        gettext_noop("it is counted, within seconds"),
+        _NOTHING,
+    ),
     Reason.LIMITS_UNKNOWN: Explanation(
         gettext_noop("how much was sent is not known while Redis does not answer"),
         gettext_noop("a worker reaches Redis again"),

@@ -75,7 +75,7 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Nothing may go for a short while: the next moment is taken, or Redis is away."""
+    """Nothing may go for a short while: the next moment is taken, or counts are not known."""
 
     reason: Reason
     length: timedelta
@@ -237,10 +237,10 @@ class Permits:
                 if causes:
                     return Deferred(causes)
                 is_filled = all(refusal.limit is not Limit.REFILL for refusal in refusals)
-                reason = Reason.RATE_PER_SECOND if is_filled else Reason.LIMITS_UNKNOWN
+                reason = Reason.RATE_PER_SECOND if is_filled else Reason.LIMITS_SETTLING
                 return Pause(reason, outcome.wait)
             case Unfilled() | WrongDay():  # again and again: another worker fills it, or empties it
-                return Pause(Reason.LIMITS_UNKNOWN, _SHORTLY)
+                return Pause(Reason.LIMITS_SETTLING, _SHORTLY)
             case Away():
                 return await self._answer_without_redis(request)
             case _:
