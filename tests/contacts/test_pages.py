@@ -133,9 +133,21 @@ def test_suppressions_are_those_of_one_workspace(acme: int, globex: int) -> None
     pages = [suppressions.list_page(acme, limit=1)]
     while pages[-1]:
         [last] = pages[-1]
-        after = (bytes(last.address_hash), last.list_id or suppressions.ALL_MAIL)
-        pages.append(suppressions.list_page(acme, after=after, limit=1))
+        pages.append(suppressions.list_page(acme, before=last.pk, limit=1))
 
     assert [one.list and one.list.key for one in of_address] == [None, "news"]
     assert [one.list and one.list.key for [one] in pages[:-1]] == ["news", None]
     assert len(suppressions.list_page(globex, limit=9)) == 1
+
+
+def test_a_page_of_suppressions_reads_past_no_other_workspaces(acme: int, globex: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO contacts_suppression (workspace_id, address_hash, reason)"
+            " SELECT CASE WHEN n > 100 THEN %s ELSE %s END, uuid_send(gen_random_uuid()), 'bounced'"
+            " FROM generate_series(1, 10000) n",
+            [globex, acme],
+        )
+        cursor.execute("ANALYZE contacts_suppression")
+
+    assert "contacts_suppression_by_age" in suppressions.list_page(acme, limit=25).explain()

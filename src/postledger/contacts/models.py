@@ -314,6 +314,8 @@ class Suppression(models.Model):
                 condition=models.Q(list__isnull=False),
                 name="contacts_suppression_of_list",
             ),
+            # Serves the pages of all of them, newest first.
+            models.Index(fields=["workspace", "id"], name="contacts_suppression_by_age"),
         )
 
 

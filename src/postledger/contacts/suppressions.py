@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import LiteralString
 
+from django.db.models import QuerySet
 from psycopg import sql as pg
 
 from postledger.accounts import hash_key
@@ -16,6 +17,7 @@ from postledger.contacts.states import (
     SuppressionStatus,
 )
 from postledger.lib.errors import NotFoundError
+from postledger.lib.ids import LAST_ID
 from postledger.lib.sentences import say
 
 
@@ -48,15 +50,6 @@ CASE WHEN suppression.reason = 'bounced' THEN 'bounced'
      THEN 'unsubscribed' ELSE 'active' END
 """)
 
-ALL_MAIL = 2**63 - 1  # in the order of pages after every list's id, as NULL is
-
-# In the order of contacts_suppression_once: ten million rows would pay for another index.
-_PAGE: LiteralString = """
-SELECT * FROM contacts_suppression
-WHERE workspace_id = %(workspace)s AND address_hash >= %(hash)s
-  AND (address_hash > %(hash)s OR coalesce(list_id, %(all)s) > %(list)s)
-ORDER BY address_hash, list_id LIMIT %(limit)s
-"""
 _OF_ADDRESS: LiteralString = """
 SELECT * FROM contacts_suppression
 WHERE workspace_id = %(workspace)s
@@ -65,14 +58,10 @@ ORDER BY list_id NULLS FIRST
 """
 
 
-def list_page(
-    workspace_id: int, *, after: tuple[bytes, int] = (b"", 0), limit: int
-) -> list[Suppression]:
-    """A page in a stable order; `after` is the hash and the list id of the last row before it."""
-    address_hash, list_id = after
-    params = {"hash": address_hash, "list": list_id, "all": ALL_MAIL, "limit": limit}
-    suppressions = Suppression.objects.raw(_PAGE, {"workspace": workspace_id, **params})
-    return list(suppressions.prefetch_related("list"))
+def list_page(workspace_id: int, *, before: int = LAST_ID, limit: int) -> QuerySet[Suppression]:
+    """A page, newest first; `before` is the id of the last row of the page before it."""
+    rows = Suppression.objects.filter(workspace_id=workspace_id, pk__lt=before)
+    return rows.select_related("list").order_by("-pk")[:limit]
 
 
 def list_of_address(workspace_id: int, *, address: str) -> list[Suppression]:

@@ -1,5 +1,6 @@
 """Lists, suppressions and segments on the dashboard."""
 
+import re
 from datetime import UTC, date, datetime, timedelta
 
 import psycopg
@@ -12,9 +13,10 @@ from postledger.contacts import counts, growth, segments
 from postledger.contacts.actions import contacts
 from postledger.contacts.growth import DayOfList
 from postledger.contacts.models import List, Segment, Suppression
-from postledger.contacts.states import SubscriptionState, SuppressionReason
+from postledger.contacts.states import ContactState, SubscriptionState, SuppressionReason
 from postledger.privacy import erasure
 from postledger.web.dashboard.audience import contact_search
+from postledger.web.dashboard.audience.suppress_form import NEWS
 from tests import cast, round_trips
 from tests.campaigns import press
 from tests.cli import installations
@@ -295,12 +297,31 @@ def test_suppressions_come_in_pages(olivia: Person) -> None:
         people.leave(olivia.workspace_id, f"r{number}@example.com")
 
     page = olivia.read("suppressions/")
-    cursor = page.partition('href="?after=')[2].partition('"')[0]
-    following = olivia.read("suppressions/", after=cursor)
+    cursor = page.partition('href="?before=')[2].partition('"')[0]
+    people.leave(olivia.workspace_id, "newest@example.com")
+    following = olivia.read("suppressions/", before=cursor)
 
-    assert page.count("Restore…") == 50
+    numbers = [int(number) for number in re.findall(r'Restore…<span class="sr"> r(\d+)@', page)]
+    assert numbers == list(range(50, 0, -1))
     assert following.count("Restore…") == 1
-    assert olivia.read("suppressions/", after="nonsense").count("Restore…") == 50
+    assert "r0@example.com" in following
+    assert olivia.read("suppressions/", before="nonsense").count("Restore…") == 50
+
+
+@pytest.mark.parametrize("path", ["suppressions/new/", "contacts/{}/suppress/"])
+def test_campaigns_and_notifications_are_ended_by_hand_as_an_unsubscribe_does(
+    olivia: Person, path: str
+) -> None:
+    contact_id = people.contact(olivia.workspace_id, MIRA)
+
+    olivia.post(path.format(contact_id), address=MIRA, scope=NEWS, reason="Rang us up")
+
+    kept = Suppression.objects.get()
+    assert (kept.reason, kept.has_left, kept.list) == ("unsubscribed", True, None)
+    assert people.state(contact_id) is ContactState.UNSUBSCRIBED
+    page = olivia.read("suppressions/")
+    for words in ("campaigns and notifications", "Rang us up", "Olivia"):
+        assert words in page
 
 
 def test_a_wrong_address_stays_in_its_field(olivia: Person) -> None:
@@ -329,7 +350,7 @@ def test_an_erasure_is_no_unsubscribe_of_the_person(olivia: Person) -> None:
     for address in (MIRA, "gone@example.com"):
         erasure.erase(olivia.workspace_id, address=address, actor="olivia", now=datetime.now(UTC))
 
-    page = olivia.read("suppressions/").partition("<main")[2]
+    page = olivia.read("suppressions/").partition("<tbody")[2].partition("</tbody>")[0]
 
     assert page.count("Erased on request") == 2
     assert "Email to them bounced for good" in page

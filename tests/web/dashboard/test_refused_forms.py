@@ -22,6 +22,7 @@ from postledger.web.dashboard.audience import bulk_forms
 from postledger.web.dashboard.audience.bulk_forms import BulkForm
 from postledger.web.dashboard.audience.contact_form import ContactForm
 from postledger.web.dashboard.audience.restore_form import RestoreForm
+from postledger.web.dashboard.audience.suppress_form import SuppressAddressForm, SuppressForm
 from postledger.web.dashboard.content.slice_form import SliceForm
 from postledger.web.dashboard.content.version_form import TextForm, VariablesForm
 from postledger.web.dashboard.developers.key_forms import NewKeyForm, RotationForm
@@ -30,7 +31,7 @@ from postledger.web.dashboard.first_steps.provider_form import ProviderForm
 from postledger.web.dashboard.forms import PageForm, PersonForm
 from postledger.web.dashboard.pages.account.address import AddressForm
 from postledger.web.dashboard.pages.account.first_run import OwnerForm
-from postledger.web.dashboard.pages.audience import contact_steps, suppressions
+from postledger.web.dashboard.pages.audience import contact_steps
 from postledger.web.dashboard.pages.audience.imports import UploadForm
 from postledger.web.dashboard.pages.audience.lists import ListFields, ListForm, NewListForm
 from postledger.web.dashboard.pages.audience.segments import NameForm
@@ -104,13 +105,13 @@ MARKDOWN = {"texts-0-format": "markdown", "texts-1-format": "markdown", "texts-0
 REFUSALS = [
     Refusal(ContactForm, "new_contact", "address name locale lists time_zone", "address"),
     Refusal(ContactForm, "contact_edit", "lists", "lists", {"address": "mira@example.com"}),
-    Refusal(contact_steps.SuppressForm, "contact_suppress", "scope reason", "scope"),
+    Refusal(SuppressForm, "contact_suppress", "scope reason", "scope"),
     Refusal(RestoreForm, "contact_restore", "scope reason", "scope"),
     Refusal(contact_steps.EraseForm, "contact_erase", "typed", "typed"),
     Refusal(NewListForm, "new_list", "name key", "name"),
     Refusal(ListForm, "list_change", "name", "name"),
     Refusal(NameForm, "segment", "name", "name"),
-    Refusal(suppressions.AddForm, "new_suppression", "address scope reason", "address"),
+    Refusal(SuppressAddressForm, "new_suppression", "address scope reason", "address"),
     Refusal(RestoreForm, "suppression_lift", "scope reason", "scope"),
     Refusal(UploadForm, "import_upload", "sheet", "file"),
     Refusal(ProviderForm, "connect_sender", "host port tls username", "address", {"kind": "smtp"}),

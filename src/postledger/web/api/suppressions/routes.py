@@ -19,7 +19,6 @@ from postledger.web.api.suppressions.schemas import (
     SuppressionOut,
     SuppressionPage,
     SuppressionsQuery,
-    encode_cursor,
 )
 
 routes = Routes("suppressions", read=Scope.CONTACTS_READ, write=Scope.CONTACTS_WRITE)
@@ -31,8 +30,8 @@ def list_suppressions(call: Call, query: Query[SuppressionsQuery]) -> dict[str, 
     if query.address is not None:
         rows = suppressions.list_of_address(call.workspace_id, address=query.address)
         return {"suppressions": rows, "next": None}
-    rows = suppressions.list_page(call.workspace_id, after=query.after, limit=query.limit + 1)
-    return cut_page("suppressions", rows, query.limit, encode_cursor)
+    rows = suppressions.list_page(call.workspace_id, before=query.before, limit=query.limit + 1)
+    return cut_page("suppressions", rows, query.limit, lambda row: row.pk)
 
 
 @routes.post("", SuppressionOut, status=201)

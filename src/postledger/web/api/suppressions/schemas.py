@@ -1,13 +1,10 @@
 """Suppressed addresses as callers send and get them."""
 
 from datetime import datetime
-from typing import Annotated
 
 from pydantic import Field
 
-from postledger.contacts.models import Suppression
 from postledger.contacts.states import SuppressionReason
-from postledger.contacts.suppressions import ALL_MAIL
 from postledger.web.api.common.fields import (
     Address,
     CanonicalAddress,
@@ -15,7 +12,7 @@ from postledger.web.api.common.fields import (
     Line,
     ListKey,
 )
-from postledger.web.api.common.pagination import NextCursor, PageQuery, cursor_like
+from postledger.web.api.common.pagination import NewestFirstQuery, NextCursor
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
 
 
@@ -32,23 +29,10 @@ class RestoreIn(RequestSchema):
     )
 
 
-class SuppressionsQuery(PageQuery):
+class SuppressionsQuery(NewestFirstQuery):
     address: CanonicalAddress | None = Field(
         default=None, description="Only the suppressions of this address."
     )
-    cursor: Annotated[str, cursor_like("^[0-9a-f]{32}-[0-7][0-9a-f]{15}$")] | None = Field(
-        default=None, description="`next` of the previous page."
-    )
-
-    @property
-    def after(self) -> tuple[bytes, int]:
-        address_hash, _, list_id = (self.cursor or "-0").partition("-")
-        return bytes.fromhex(address_hash), int(list_id, 16)
-
-
-def encode_cursor(row: Suppression) -> str:
-    list_id = ALL_MAIL if row.list_id is None else row.list_id
-    return f"{bytes(row.address_hash).hex()}-{list_id:016x}"
 
 
 class NewSuppressionIn(RequestSchema):
@@ -77,7 +61,7 @@ class SuppressionOut(ResponseSchema):
 
 
 class SuppressionPage(ResponseSchema):
-    """In an arbitrary but stable order."""
+    """Newest first."""
 
     suppressions: list[SuppressionOut]
     next: NextCursor

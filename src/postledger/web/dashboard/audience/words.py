@@ -128,12 +128,17 @@ def name_scope(name: str | None) -> str:
     return _("all email") if name is None else name
 
 
+def name_news() -> str:
+    """What somebody does not get who unsubscribed from everything."""
+    return _("campaigns and notifications")
+
+
 def name_suppressed(kept: Suppression) -> str:
     """What an address gets no more; who unsubscribed still gets a receipt."""
     if kept.list is not None:
         return kept.list.name
     stops_everything = kept.reason in STOPS_EVERYTHING
-    return name_scope(None) if stops_everything else _("campaigns and notifications")
+    return name_scope(None) if stops_everything else name_news()
 
 
 def name_reason(kept: Suppression) -> str:

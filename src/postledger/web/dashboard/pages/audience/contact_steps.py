@@ -1,6 +1,5 @@
 """What a person decides about a contact: suppress it, restore it with a reason, or erase it."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,36 +12,25 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
-from postledger.contacts import lists, queries, suppressions
-from postledger.contacts.actions import suppression
+from postledger.contacts import queries, suppressions
 from postledger.contacts.actions.restoration import SuppressionChangedError
 from postledger.contacts.models import Contact
 from postledger.contacts.queries import AddressChangedError
-from postledger.contacts.states import ContactState, SuppressionReason
+from postledger.contacts.states import ContactState
 from postledger.contacts.unsubscribe_links import GENERAL
 from postledger.lib.errors import RefusedError
 from postledger.privacy import erasure
 from postledger.privacy.erasure import Erasure
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
-from postledger.web.dashboard.audience import restore_form, words
+from postledger.web.dashboard.audience import restore_form
 from postledger.web.dashboard.audience.questions import Question, ask
 from postledger.web.dashboard.audience.restore_form import Restorable, RestoreForm
-from postledger.web.dashboard.forms import PageForm, ReasonField
+from postledger.web.dashboard.audience.suppress_form import SuppressForm
+from postledger.web.dashboard.forms import PageForm
 from postledger.web.shared.sentences import translate
 
 _asks = require_http_methods(["GET", "HEAD", "POST"])
-
-
-class SuppressForm(PageForm):
-    """About all email, or about one list."""
-
-    scope = forms.ChoiceField(label=gettext_lazy("What they no longer get"), required=False)
-    reason = ReasonField(required=False)
-
-    def __init__(self, scopes: Sequence[tuple[str, str]], *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["scope"].choices = scopes  # type: ignore[attr-defined]  # of a ChoiceField
 
 
 class EraseForm(PageForm):
@@ -68,20 +56,10 @@ class EraseForm(PageForm):
 @_asks
 def suppress(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpResponse:
     contact = _find(visitor, contact_id)
-    active = lists.list_all(visitor.workspace.pk).filter(archived_at=None)
-    scopes = [("", words.name_scope(None)), *lists.name_apart(active)]
-    form = SuppressForm(scopes, request.POST or None)
+    form = SuppressForm(visitor.workspace.pk, request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            has_changed = suppression.suppress(
-                visitor.workspace.pk,
-                address=contact.address,
-                contact_id=contact_id,
-                list_key=form.cleaned_data["scope"] or None,
-                reason=SuppressionReason.BY_HAND,
-                note=form.cleaned_data["reason"],
-                actor=visitor.actor,
-            )
+            has_changed = form.carry_out(visitor, contact.address, contact_id)
         except RefusedError as error:  # its list was archived, or its address corrected meanwhile
             form.add_error("scope", translate(error))
             contact = _find(visitor, contact_id)
@@ -92,7 +70,6 @@ def suppress(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRes
         heading=_("Suppress %(address)s?") % {"address": contact.address},
         sentences=[
             _("They get no more of what you choose below, not even what waits already."),
-            _("“All email” includes receipts and password resets."),
         ],
         go=_("Suppress"),
         stay=_("Leave it"),

@@ -5,69 +5,46 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from postledger.accounts.people.roles import Permission
-from postledger.contacts import lists, queries, suppressions
-from postledger.contacts.actions import suppression
+from postledger.contacts import queries, suppressions
 from postledger.contacts.actions.restoration import SuppressionChangedError
 from postledger.contacts.models import Contact, Suppression
-from postledger.contacts.states import SuppressionReason
-from postledger.contacts.suppressions import ALL_MAIL, Source
+from postledger.contacts.suppressions import Source
 from postledger.lib.errors import RefusedError
+from postledger.lib.ids import LAST_ID
 from postledger.providers import addresses
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import words
 from postledger.web.dashboard.audience.questions import Question, ask
 from postledger.web.dashboard.audience.restore_form import RestoreForm, make_restorable
+from postledger.web.dashboard.audience.suppress_form import SuppressAddressForm
 from postledger.web.dashboard.components import actor_names
-from postledger.web.dashboard.forms import AddressField, PageForm, ReasonField
 from postledger.web.dashboard.frame import render_page
-from postledger.web.dashboard.parameters import read_text
+from postledger.web.dashboard.parameters import read_number, read_text
 from postledger.web.shared.sentences import translate
 
 _ON_A_PAGE = 50
-_HASH_DIGITS = 32
 _UNKNOWN = Source("", "", "")
-
-
-class AddForm(PageForm):
-    address = AddressField(label=gettext_lazy("Email address"))
-    scope = forms.ChoiceField(label=gettext_lazy("What they no longer get"), required=False)
-    reason = ReasonField(required=False)
-
-    def __init__(self, workspace_id: int, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        active = lists.list_all(workspace_id).filter(archived_at=None)
-        scopes = [("", words.name_scope(None)), *lists.name_apart(active)]
-        self.fields["scope"].choices = scopes  # type: ignore[attr-defined]  # of a ChoiceField
 
 
 @require_safe
 def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
-    return _show(request, visitor, AddForm(visitor.workspace.pk))
+    return _show(request, visitor, SuppressAddressForm(visitor.workspace.pk))
 
 
 @require_POST
 def add(request: HttpRequest, visitor: Visitor) -> HttpResponse:
-    form = AddForm(visitor.workspace.pk, request.POST)
+    form = SuppressAddressForm(visitor.workspace.pk, request.POST)
     if form.is_valid():
         try:
-            has_changed = suppression.suppress(
-                visitor.workspace.pk,
-                address=form.cleaned_data["address"],
-                list_key=form.cleaned_data["scope"] or None,
-                reason=SuppressionReason.BY_HAND,
-                note=form.cleaned_data["reason"],
-                actor=visitor.actor,
-            )
+            has_changed = form.carry_out(visitor, form.cleaned_data["address"])
         except RefusedError as error:
             form.add_error("scope", translate(error))
         else:
@@ -110,9 +87,9 @@ def lift(request: HttpRequest, visitor: Visitor, suppression_id: int) -> HttpRes
     return ask(request, visitor, question, form)
 
 
-def _show(request: HttpRequest, visitor: Visitor, form: AddForm) -> HttpResponse:
+def _show(request: HttpRequest, visitor: Visitor, form: SuppressAddressForm) -> HttpResponse:
     asked = read_text(request.GET, "q").strip()
-    rows, older_url = _list(visitor, asked, request.GET.get("after", ""))
+    rows, older_url = _list(visitor, asked, read_number(request.GET, "before") or LAST_ID)
     values = {
         "title": _("Suppressions"),
         "may_manage": visitor.may(Permission.MANAGE_CONTACTS),
@@ -121,7 +98,7 @@ def _show(request: HttpRequest, visitor: Visitor, form: AddForm) -> HttpResponse
         "rows": _make_rows(visitor, rows),
         "next_url": older_url,
         "first_url": reverse("suppressions", args=[visitor.workspace.pk])
-        if "after" in request.GET
+        if "before" in request.GET
         else "",
     }
     status = 422 if form.errors else 200
@@ -130,32 +107,14 @@ def _show(request: HttpRequest, visitor: Visitor, form: AddForm) -> HttpResponse
     )
 
 
-def _list(visitor: Visitor, asked: str, after: str) -> tuple[Sequence[Suppression], str]:
-    """Of one address, or a page of all in the order in which they are kept."""
+def _list(visitor: Visitor, asked: str, before: int) -> tuple[Sequence[Suppression], str]:
+    """Of one address, or a page of all, newest first."""
     if asked:
         address = addresses.canonical(asked) if addresses.is_valid(asked) else asked
         return suppressions.list_of_address(visitor.workspace.pk, address=address), ""
-    rows = suppressions.list_page(
-        visitor.workspace.pk, after=_read_cursor(after), limit=_ON_A_PAGE + 1
-    )
+    rows = list(suppressions.list_page(visitor.workspace.pk, before=before, limit=_ON_A_PAGE + 1))
     shown = rows[:_ON_A_PAGE]
-    return shown, f"?after={_write_cursor(shown[-1])}" if len(rows) > _ON_A_PAGE else ""
-
-
-def _write_cursor(row: Suppression) -> str:
-    list_id = ALL_MAIL if row.list_id is None else row.list_id
-    return f"{bytes(row.address_hash).hex()}-{list_id:x}"
-
-
-def _read_cursor(text: str) -> tuple[bytes, int]:
-    """What is no cursor of ours shows the first page."""
-    address_hash, _dash, list_id = text.partition("-")
-    try:
-        cursor = bytes.fromhex(address_hash), int(list_id, 16)
-    except ValueError:
-        return b"", 0
-    is_ours = len(address_hash) == _HASH_DIGITS and 0 <= cursor[1] <= ALL_MAIL
-    return cursor if is_ours else (b"", 0)
+    return shown, f"?before={shown[-1].pk}" if len(rows) > _ON_A_PAGE else ""
 
 
 def _make_rows(visitor: Visitor, rows: Sequence[Suppression]) -> list[Mapping[str, Any]]:
