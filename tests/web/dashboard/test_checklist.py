@@ -10,10 +10,12 @@ from postledger.accounts.people.roles import Role
 from postledger.accounts.queries import Organisation
 from postledger.contacts.models import Contact
 from postledger.deliveries import entries
+from postledger.deliveries.models import Stream
 from postledger.web.dashboard.access import find_visitor
 from postledger.web.dashboard.first_steps import checklist
 from postledger.web.dashboard.first_steps.checklist import Checklist, Facts
 from tests import cast
+from tests.deliveries import views
 from tests.web.dashboard.people import Person, person
 
 PAGES = {
@@ -109,9 +111,26 @@ def test_facts_of_the_workspace_finish_the_list() -> None:
     workspaces.set_organisation(alice.workspace.pk, acme, actor="alice")
     Authenticator.objects.create(user=alice.user, type=Authenticator.Type.TOTP, data={})
 
+    views.report(stream_id, 0, "delivered", "sandbox-1")
+    Stream.objects.update(reported=1)
     [left] = [item for item in build(alice).items if not item.is_done]
-
     assert left.title == "See that reports come back: deliveries, bounces, complaints"
+
+    views.report(stream_id, 0, "delivered", "0102018f-ses")
+    assert not build(alice).is_open
+
+
+@pytest.mark.django_db
+def test_reports_are_asked_of_no_sandbox() -> None:
+    alice = person(name="alice")
+    sandbox_id = provider_accounts.create_account(
+        alice.workspace.pk, name="sandbox", kind="sandbox", settings={}, actor="a"
+    )
+    senders.attach_sender(
+        alice.workspace.pk, sender_id=cast.sender().pk, account_id=sandbox_id, actor="a"
+    )
+
+    assert not any("reports" in item.title for item in build(alice).items)
 
 
 @pytest.mark.django_db

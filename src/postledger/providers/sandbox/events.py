@@ -62,8 +62,11 @@ _BOUNCES = {
 _LONGEST_TEXT = 500
 
 
+MESSAGE_ID_PREFIX = "sandbox-"
+
+
 def message_id(message: OutgoingMessage) -> str:
-    return f"sandbox-{message.id}"
+    return f"{MESSAGE_ID_PREFIX}{message.id}"
 
 
 def write_events(taken: Sequence[OutgoingMessage], *, at: datetime) -> str:

@@ -1,10 +1,13 @@
 """What is left to do until the first campaign, told from facts alone."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from allauth.mfa.utils import is_mfa_enabled
 from django.urls import reverse
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from postledger.accounts import queries, workspaces
 from postledger.accounts.models import Member, Sender, Workspace
@@ -36,7 +39,7 @@ class Facts:
     nameless: tuple[int, str] | None  # the id and the address of a sender without a name
     has_sandbox: bool  # the sandbox takes mail meanwhile
     has_accepted: bool
-    has_simulator: bool  # of a sender's provider; else nothing reports bounces
+    has_simulator: bool  # a provider's; else none reports bounces, and the sandbox proves nothing
     has_report: bool
     has_contacts: bool
     has_footer: bool
@@ -50,6 +53,82 @@ class Item:
     text: str = ""
     url: str = ""
     action: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Something to do: why, and on which page."""
+
+    icon: str
+    title: Promise
+    why: Promise | str
+    page: str
+    action: Promise
+
+    def make_item(self, pages: Mapping[str, str], *, is_done: bool, done: str = "") -> Item:
+        title, why, action = str(self.title), str(self.why), str(self.action)
+        if is_done:
+            return Item(self.icon, title, is_done=True, text=done)
+        url = pages.get(self.page, "")
+        return Item(self.icon, title, is_done=False, text=why, url=url, action=action)
+
+
+_SECOND_FACTOR = _Task(
+    "key",
+    gettext_lazy("Protect your account with a second factor"),
+    gettext_lazy("An authenticator app or a passkey. A stolen password alone opens nothing then."),
+    "security",
+    gettext_lazy("Set it up"),
+)
+_WORKSPACE_NAME = _Task(
+    "pen",
+    gettext_lazy("Give the workspace a name"),
+    gettext_lazy("It is called default until then, on every page and in commands."),
+    "settings",
+    gettext_lazy("Name it"),
+)
+_PROVIDER = _Task(
+    "at",
+    gettext_lazy("Connect a provider"),
+    gettext_lazy("The sandbox takes your emails: nothing leaves this machine."),
+    "start_provider",
+    gettext_lazy("Connect"),
+)
+_FIRST_EMAIL = _Task(
+    "mail",
+    gettext_lazy("Send yourself an email, and watch it arrive"),
+    "",
+    "start_email",
+    gettext_lazy("Send it"),
+)
+_SENDER_NAME = _Task(
+    "pen",
+    gettext_lazy("Give the sender a name"),
+    gettext_lazy("Readers see only %(address)s until it has one."),
+    "sender_edit",
+    gettext_lazy("Name it"),
+)
+_REPORTS = _Task(
+    "again",
+    gettext_lazy("See that reports come back: deliveries, bounces, complaints"),
+    gettext_lazy("An email to your provider's simulator, whose reports have to come back."),
+    "senders",
+    gettext_lazy("Test it"),
+)
+_CONTACTS = _Task(
+    "upload",
+    gettext_lazy("Import your contacts, dry run first"),
+    gettext_lazy("A CSV file or a workbook. Nothing changes before you have seen what would."),
+    "imports",
+    gettext_lazy("Import"),
+)
+_FOOTER = _Task(
+    "file",
+    gettext_lazy("Set the footer: your name and postal address"),
+    gettext_lazy("Laws ask for it under every campaign."),
+    "branding",
+    gettext_lazy("Set it"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +173,7 @@ def _read_facts(visitor: Visitor) -> Facts:
         ),
         has_sandbox=len(senders) > len(connected),
         has_accepted=begun.has_accepted,
-        has_simulator=any(map(_has_simulator, connected or senders)),
+        has_simulator=any(map(_has_simulator, connected)),
         has_report=begun.has_report,
         has_contacts=Contact.objects.filter(workspace=workspace, deleted_at=None).exists(),
         has_footer=_has_footer(queries.organisation(workspace.pk)),
@@ -116,97 +195,25 @@ def _find_owner(workspace: Workspace) -> str:
     return owners.order_by("pk").values_list("email", flat=True).first() or ""
 
 
-def list_items(facts: Facts, pages: dict[str, str]) -> list[Item]:
+def list_items(facts: Facts, pages: Mapping[str, str]) -> list[Item]:
     """`pages` are those that the person who looks may open, by name."""
+    has_sender = bool(facts.senders or facts.has_sandbox)
+    address = facts.nameless[1] if facts.nameless else ""
+    provider = _PROVIDER if facts.has_sandbox else replace(_PROVIDER, why="")
+    sender_name = replace(_SENDER_NAME, why=_SENDER_NAME.why % {"address": address})
     items = [
         Item("check", _("Create the owner"), bool(facts.owner), facts.owner),
-        _two_factor(facts, pages),
-        _workspace_name(facts, pages),
-        _provider(facts, pages),
-        _first_email(facts, pages),
-        _sender_name(facts, pages),
+        _SECOND_FACTOR.make_item(pages, is_done=facts.has_two_factor),
+        _WORKSPACE_NAME.make_item(pages, is_done=facts.has_own_name),
+        provider.make_item(pages, is_done=bool(facts.senders), done=", ".join(facts.senders)),
+        _FIRST_EMAIL.make_item(pages, is_done=facts.has_accepted),
+        sender_name.make_item(pages, is_done=not address and has_sender),
     ]
     if facts.has_simulator:
-        items.append(_feedback(facts, pages))
-    return [*items, _contacts(facts, pages), _footer(facts, pages)]
-
-
-def _two_factor(facts: Facts, pages: dict[str, str]) -> Item:
-    title = _("Protect your account with a second factor")
-    if facts.has_two_factor:
-        return Item("key", title, is_done=True)
-    text = _("An authenticator app or a passkey. A stolen password alone opens nothing then.")
-    return Item(
-        "key", title, is_done=False, text=text, url=pages["security"], action=_("Set it up")
-    )
-
-
-def _workspace_name(facts: Facts, pages: dict[str, str]) -> Item:
-    title = _("Give the workspace a name")
-    if facts.has_own_name:
-        return Item("pen", title, is_done=True)
-    text = _("It is called default until then, on every page and in commands.")
-    url = pages.get("settings", "")
-    return Item("pen", title, is_done=False, text=text, url=url, action=_("Name it"))
-
-
-def _provider(facts: Facts, pages: dict[str, str]) -> Item:
-    title = _("Connect a provider")
-    if facts.senders:
-        return Item("at", title, is_done=True, text=", ".join(facts.senders))
-    text = _("The sandbox takes your emails: nothing leaves this machine.")
-    return Item(
-        "at",
-        title,
-        is_done=False,
-        text=text if facts.has_sandbox else "",
-        url=pages.get("start_provider", ""),
-        action=_("Connect"),
-    )
-
-
-def _first_email(facts: Facts, pages: dict[str, str]) -> Item:
-    title = _("Send yourself an email, and watch it arrive")
-    return Item(
-        "mail",
-        title,
-        is_done=facts.has_accepted,
-        url="" if facts.has_accepted else pages.get("start_email", ""),
-        action=_("Send it"),
-    )
-
-
-def _sender_name(facts: Facts, pages: dict[str, str]) -> Item:
-    title = _("Give the sender a name")
-    if facts.nameless is None:
-        return Item("pen", title, is_done=bool(facts.senders or facts.has_sandbox))
-    text = _("Readers see only %(address)s until it has one.") % {"address": facts.nameless[1]}
-    url = pages.get("sender_edit", "")
-    return Item("pen", title, is_done=False, text=text, url=url, action=_("Name it"))
-
-
-def _feedback(facts: Facts, pages: dict[str, str]) -> Item:
-    title = _("See that reports come back: deliveries, bounces, complaints")
-    if facts.has_report:
-        return Item("again", title, is_done=True, text=_("Your provider reports what happens."))
-    text = _("An email to your provider's simulator, whose reports have to come back.")
-    url = pages.get("senders", "")
-    return Item("again", title, is_done=False, text=text, url=url, action=_("Test it"))
-
-
-def _contacts(facts: Facts, pages: dict[str, str]) -> Item:
-    title = _("Import your contacts, dry run first")
-    if facts.has_contacts:
-        return Item("upload", title, is_done=True)
-    text = _("A CSV file or a workbook. Nothing changes before you have seen what would.")
-    url = pages.get("imports", "")
-    return Item("upload", title, is_done=False, text=text, url=url, action=_("Import"))
-
-
-def _footer(facts: Facts, pages: dict[str, str]) -> Item:
-    title = _("Set the footer: your name and postal address")
-    if facts.has_footer:
-        return Item("file", title, is_done=True)
-    text = _("Laws ask for it under every campaign.")
-    url = pages.get("branding", "")
-    return Item("file", title, is_done=False, text=text, url=url, action=_("Set it"))
+        done = _("Your provider reports what happens.")
+        items.append(_REPORTS.make_item(pages, is_done=facts.has_report, done=done))
+    return [
+        *items,
+        _CONTACTS.make_item(pages, is_done=facts.has_contacts),
+        _FOOTER.make_item(pages, is_done=facts.has_footer),
+    ]
