@@ -362,6 +362,21 @@ def test_a_refused_form_opens_at_its_first_wrong_field_and_shows_what_is_wrong(
     assert 0 < error["y"] < dock["y"] - error["height"]
 
 
+def write_while_signed_out(page: Page, watch: browser.Watch) -> None:
+    """The editor says that it saves nothing, and does so again after a sign-in beside it."""
+    page.context.clear_cookies()
+    page.fill("input[name=preheader]", "Tea & more cake")
+    page.get_by_text("You are signed out, so nothing more is saved.").wait_for()
+    assert page.locator("#saved").is_hidden()
+    beside = page.context.new_page()
+    browser.sign_in(beside, browser.EMAIL)
+    beside.close()
+    page.get_by_text("Preheader: Tea & more cake").wait_for()
+    assert page.locator("#saved").is_visible()
+    assert all("401" in line or "403" in line for line in watch.complaints)
+    watch.complaints.clear()
+
+
 def test_a_campaign_is_written_while_it_saves_itself_and_launched(
     acme: Workspace, origin: str
 ) -> None:
@@ -379,7 +394,6 @@ def test_a_campaign_is_written_while_it_saves_itself_and_launched(
         page.fill("main input[name=name]", "Winter catalogue")
         page.keyboard.press("Enter")
         page.wait_for_url("**/edit/")
-        page.get_by_text("Launch to 3 people").wait_for()
         press_until(page, "Tab", "select[name=field]")
         press_until(page, "Tab", "input[name=kind]")
         page.keyboard.press("ArrowRight")
@@ -402,6 +416,7 @@ def test_a_campaign_is_written_while_it_saves_itself_and_launched(
         page.keyboard.press("Enter")
         page.get_by_text("To: Reader 1 <r1@example.com>").wait_for()
         assert page.url.endswith("/edit/")
+        write_while_signed_out(page, watch)
         # A second window of the same person is asked about like somebody else.
         browser.sign_in(other, browser.EMAIL)
         other.goto(page.url)

@@ -6,9 +6,8 @@ from functools import wraps
 from typing import Concatenate
 from zoneinfo import ZoneInfo
 
-from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
@@ -17,6 +16,7 @@ from postledger.accounts.people.invitations import actor_of
 from postledger.accounts.people.roles import Permission, Role, may
 from postledger.lib.errors import NotFoundError
 from postledger.observability import context
+from postledger.web.dashboard import kept_forms
 from postledger.web.shared import last_workspace
 
 
@@ -56,7 +56,7 @@ def member_page[**P](view: Page[P], permission: Permission) -> Callable[..., Htt
         request: HttpRequest, workspace_id: int, *args: P.args, **kwargs: P.kwargs
     ) -> HttpResponseBase:
         if not isinstance(request.user, User):
-            return _ask_to_sign_in(request)
+            return kept_forms.ask_to_sign_in(request)
         visitor = find_visitor(request.user, workspace_id)
         if visitor is None:
             raise Http404
@@ -81,10 +81,3 @@ def find_visitor(user: User, workspace_id: int) -> Visitor | None:
         .first()
     )
     return None if member is None else Visitor(user, member, member.workspace)
-
-
-def _ask_to_sign_in(request: HttpRequest) -> HttpResponseBase:
-    if "HX-Request" in request.headers:
-        # The page around the part is reloaded, and leads to sign-in.
-        return HttpResponse(status=204, headers={"HX-Refresh": "true"})
-    return redirect_to_login(request.get_full_path())

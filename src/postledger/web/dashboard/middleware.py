@@ -8,7 +8,6 @@ from http import HTTPStatus
 from typing import Any, override
 
 from django.contrib.auth import middleware as auth
-from django.contrib.auth.views import redirect_to_login
 from django.contrib.messages import middleware as messages
 from django.contrib.sessions import middleware as sessions
 from django.db import InterfaceError, OperationalError
@@ -17,7 +16,7 @@ from django.http.response import HttpResponseBase
 from django.middleware import csrf
 from django.utils.deprecation import MiddlewareMixin
 
-from postledger.web.dashboard import refusals
+from postledger.web.dashboard import kept_forms, refusals
 from postledger.web.shared import bodies, requests
 from postledger.web.shared.requests import View
 
@@ -68,7 +67,7 @@ class CsrfMiddleware(_ForDashboard, csrf.CsrfViewMiddleware):
         # It reads the body for its token: a large one of members alone.
         is_large = bodies.find_largest(request.path_info) > bodies.SMALL
         if is_large and not request.user.is_authenticated:
-            return redirect_to_login(request.get_full_path())
+            return kept_forms.ask_to_sign_in(request)
         # A body that cannot be read holds no token, which would pass for a form of another site.
         failure = bodies.find_failure(request.META)
         if failure is HTTPStatus.REQUEST_ENTITY_TOO_LARGE:

@@ -11,6 +11,7 @@ from django.urls import Resolver404, is_valid_path
 from django.utils.http import escape_leading_slashes
 from django.utils.translation import gettext as _
 
+from postledger.web.dashboard import kept_forms
 from postledger.web.shared import bodies, requests
 
 
@@ -76,7 +77,7 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001  Django passes it
-    return refuse(
+    return kept_forms.offer_again(request) or refuse(
         request,
         403,
         _("This form is out of date"),

@@ -93,4 +93,7 @@ addEventListener("pageshow", () => { // the browser came back to the page as it 
 // A part that cannot be refreshed says so, in place of old figures that look new.
 document.addEventListener("htmx:afterRequest", (event) => {
   document.body.toggleAttribute("data-stale", !event.detail.successful);
+  // The page leads to sign-in, unless somebody writes in it: the editor says that they are signed out.
+  const isWritten = isHalfWritten || document.getElementById("draft") !== null;
+  if (event.detail.xhr.status === 401 && !isWritten) location.reload();
 });

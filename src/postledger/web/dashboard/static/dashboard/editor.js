@@ -77,11 +77,26 @@
     timer = setTimeout(save, PAUSE);
   });
 
+  // Saved is not said of what is not. That somebody is signed out is also told by a part that is
+  // only read.
+  const signedOut = document.getElementById("signed-out");
+  const unanswered = document.getElementById("unanswered");
+  const showFailure = (request, isSave) => {
+    signedOut.hidden = request.status !== 401;
+    if (isSave) unanswered.hidden = ![0, 403].includes(request.status) && request.status < 500;
+    document.getElementById("saved").hidden = !signedOut.hidden || !unanswered.hidden;
+    // Signing in again made a new token.
+    const token = request.getResponseHeader("X-CSRF-Token");
+    if (!token) return;
+    for (const field of document.querySelectorAll("[name=csrfmiddlewaretoken]")) field.value = token;
+  };
+
   // A save that waits for another one reads the fields when it is its turn.
   document.body.addEventListener("htmx:configRequest", (event) => {
     if (event.detail.elt === draft) hasUnsent = false;
   });
   document.body.addEventListener("htmx:afterRequest", (event) => {
+    showFailure(event.detail.xhr, event.detail.elt === draft);
     if (event.detail.elt !== draft) return;
     const isFailed = !event.detail.successful;
     isDirty = hasUnsent || isFailed || hasProblems();
