@@ -241,6 +241,9 @@ def test_a_key_is_made_of_a_name() -> None:
         ("Postal code (new)", [], "postal_code_new"),
         ("CITY", ["City"], "City"),
         ("Home-Town", ["home_town"], "home_town"),
+        ("HomeTown", ["home_town"], "home_town"),
+        ("home town", ["Home-Town"], "Home-Town"),
+        ("City", ["CITY", "City", "city"], "City"),
         ("attributes.City", ["city"], "City"),
         ("Город", [], "город"),
         ("%", [], "%"),
@@ -254,6 +257,14 @@ def test_a_column_proposes_a_key_that_letters_can_name(
     [_mail, choice] = import_columns.list_choices(upload, {}, known_keys=known)
 
     assert (choice.target, choice.key) == (import_columns.AN_ATTRIBUTE, key)
+
+
+def test_a_column_that_was_left_out_has_the_key_that_contacts_have_beside_it() -> None:
+    upload, mapping = {"header": ["Mail", "Home town"], "rows": []}, {"Mail": "email"}
+
+    [_mail, choice] = import_columns.list_choices(upload, mapping, known_keys=["hometown"])
+
+    assert (choice.target, choice.key) == (IGNORED, "hometown")
 
 
 def test_two_columns_that_differ_in_case_keep_their_names_apart() -> None:

@@ -21,6 +21,7 @@ from postledger.imports.columns import (
 )
 from postledger.imports.dates import DateColumn, DateOrder
 from postledger.imports.overview import ImportOverview
+from postledger.lib.folding import fold_words
 from postledger.web.dashboard import text_names
 from postledger.web.dashboard.parameters import read_text
 
@@ -165,32 +166,51 @@ def list_choices(
     `known_keys` are those of attributes that contacts have already.
     """
     state_like, dates = upload.get("state_like", ()), uploads.read_dates(upload)
-    targets = mapping or _propose_targets(upload["header"], state_like, dates, known_keys)
+    keys = _propose_keys(upload["header"], sorted(known_keys))
+    targets = mapping or _propose_targets(upload["header"], state_like, dates, keys)
     choices = [
-        _make_choice(number, name, upload["rows"], targets, given)
+        _make_choice(number, name, upload["rows"], targets, keys)
         for number, name in enumerate(upload["header"])
         if name
     ]
     return [
-        replace(choice, is_state_like=choice.name in state_like, is_date_like=choice.name in dates)
+        replace(
+            choice if given is None else _read_choice(choice, given),
+            is_state_like=choice.name in state_like,
+            is_date_like=choice.name in dates,
+        )
         for choice in choices
     ]
+
+
+def _read_choice(choice: ColumnChoice, given: QueryDict) -> ColumnChoice:
+    target = given.get(f"target-{choice.number}", choice.target)
+    key = given.get(f"key-{choice.number}", choice.key).strip()
+    return replace(choice, target=target, key=key)
+
+
+def _propose_keys(header: Iterable[str], known_keys: Iterable[str]) -> dict[str, str]:
+    """The key of each column if it is an attribute: one that contacts have, or else a plain one."""
+    known = {fold_words(_fold(key)): key for key in known_keys}
+    exact = set(known_keys)
+    return {
+        name: name if name in exact else known.get(fold_words(_fold(name)), _fold(name))
+        for name in header
+    }
 
 
 def _propose_targets(
     header: Sequence[str],
     state_like: Container[str],
     dates: Mapping[str, DateColumn],
-    known_keys: Iterable[str],
+    keys: Mapping[str, str],
 ) -> dict[str, str]:
     """Letters name an attribute as it is written, so columns that differ in case share a key."""
-    known = {_fold(key): key for key in known_keys}
     targets: dict[str, str] = {}
     for name, usual in suggest_targets(header, state_like, dates).items():
         target, order = split_target(usual)
         if target == ATTRIBUTE + name:
-            folded = _fold(name)
-            proposed = ATTRIBUTE + known.get(folded, folded)
+            proposed = ATTRIBUTE + keys[name]
             target = target if proposed in targets.values() else proposed
         targets[name] = join_target(target.removeprefix(ATTRIBUTE), order) if order else target
     return targets
@@ -206,15 +226,12 @@ def _make_choice(
     name: str,
     rows: Sequence[Sequence[str]],
     targets: Mapping[str, str],
-    given: QueryDict | None,
+    keys: Mapping[str, str],
 ) -> ColumnChoice:
     target, order = split_target(targets.get(name, IGNORED))
-    key = target.removeprefix(ATTRIBUTE) if target.startswith(ATTRIBUTE) else _fold(name)
+    key = target.removeprefix(ATTRIBUTE) if target.startswith(ATTRIBUTE) else keys[name]
     if target.startswith(ATTRIBUTE):
         target = order or AN_ATTRIBUTE
-    if given is not None:
-        target = given.get(f"target-{number}", target)
-        key = given.get(f"key-{number}", key).strip()
     values = [row[number] for row in rows if number < len(row) and row[number]]
     return ColumnChoice(number, name, ", ".join(values[:_SHOWN_VALUES]), target, key)
 
