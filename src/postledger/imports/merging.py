@@ -16,7 +16,7 @@ from django.db import IntegrityError, connection, transaction
 from postledger.contacts import sql
 from postledger.contacts.actions import apply_feedback
 from postledger.contacts.consent import Origin
-from postledger.imports import old_states, staging
+from postledger.imports import old_states, remarks, staging
 from postledger.imports.columns import Columns
 from postledger.imports.models import Import, ImportState
 from postledger.imports.problems import MOST_PROBLEMS, ChunkProblems, RowProblem
@@ -135,7 +135,7 @@ def merge_staged(
         *staging.remove_taken_ids(columns, target.workspace_id),
         *staging.match_contacts(columns, params),
     ]
-    lost_numbers = staging.find_lost_numbers(columns)
+    lost_numbers = remarks.find_lost_numbers(columns)
     created, updated, unchanged = _write_contacts(params)
     if columns.old_states:
         sql.execute(_RECORD_UNCONFIRMED, params)
@@ -149,15 +149,15 @@ def merge_staged(
         reasons=Counter(problem.problem for problem in refused),
     )
     lost_rows = {problem.row for problem in (*refused, *duplicates)}
-    remarks = [remark for remark in chunk.remarks if remark.row not in lost_rows]
+    of_cells = [remark for remark in chunk.remarks if remark.row not in lost_rows]
     kept_back: list[RowProblem] = []
     if target.list_id is not None:
         counts.subscribed = sql.rows(_SUBSCRIBE, params)[0][0]
     if target.list_id is not None or columns.old_states:
-        counts.kept_back, kept_back = staging.find_kept_back(
+        counts.kept_back, kept_back = remarks.find_kept_back(
             columns, old_states.find_reported(chunk.ended)
         )
-    return counts, ChunkProblems(refused, [*duplicates, *lost_numbers, *remarks], kept_back)
+    return counts, ChunkProblems(refused, [*duplicates, *lost_numbers, *of_cells], kept_back)
 
 
 def _end_consents(target: Target, chunk: PreparedChunk) -> None:

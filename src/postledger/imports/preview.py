@@ -12,13 +12,13 @@ from django.db import transaction
 
 from postledger.contacts import lists
 from postledger.contacts.models import Contact, List
-from postledger.imports import merging, reading, running, staging
+from postledger.imports import merging, reading, remarks, running, staging
 from postledger.imports.columns import Columns, describe_dates, map_columns
 from postledger.imports.merging import RowCounts, Target
 from postledger.imports.problems import ChunkProblems
 from postledger.imports.reading import FileSurvey
+from postledger.imports.remarks import OwnChoice
 from postledger.imports.rows import PreparedChunk
-from postledger.imports.staging import OwnChoice
 from postledger.lib.sentences import Sentence
 from postledger.observability import masking
 
@@ -94,7 +94,7 @@ def preview_import(  # noqa: PLR0913  what an import takes, and two callbacks
     preview = ImportPreview(survey=survey, columns=columns)
     target = Target(workspace_id, list_id, preview.columns, source="dry run", actor="")
     staging.forget_addresses()
-    staging.collect_former(workspace_id)
+    remarks.collect_former(workspace_id)
     for chunk in running.prepared_chunks(
         path, survey, target.columns, byte=survey.first_byte, row=2
     ):
@@ -114,12 +114,12 @@ def _try_chunk(
         if new_list:
             target = replace(target, list_id=_create_list(target.workspace_id, new_list))
         counts, problems = merging.merge_staged(target, chunk, duplicates)
-        former = staging.find_former(target.columns)
+        former = remarks.find_former(target.columns)
         problems = replace(problems, repairs=[*problems.repairs, *former])
-        choices = staging.find_own_choices()
+        choices = remarks.find_own_choices()
         if target.list_id is not None:
-            choices += staging.find_returning(target.workspace_id, target.list_id)
-        row_numbers = staging.find_changed(_SAMPLES - len(preview.samples))
+            choices += remarks.find_returning(target.workspace_id, target.list_id)
+        row_numbers = remarks.find_changed(_SAMPLES - len(preview.samples))
         after = _read_contacts(row_numbers)
         transaction.set_rollback(True)
     samples, changes = describe_samples(row_numbers, _read_contacts(row_numbers), after)

@@ -12,7 +12,7 @@ from postledger.deliveries.states import State
 from postledger.imports.models import ImportState
 from postledger.imports.old_states import OldState
 from postledger.imports.overview import ImportOverview
-from postledger.imports.staging import OwnChoice
+from postledger.imports.remarks import OwnChoice
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.components import balance
 from postledger.web.dashboard.components.badges import Badge
