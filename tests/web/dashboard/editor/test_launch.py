@@ -192,8 +192,10 @@ def test_a_problem_of_everybody_refuses_the_launch_and_one_of_some_does_not(
 
     shown = read_text(anna.get(path))
     refused = launch(anna, draft)
+    save(anna, draft, subject="x" * 424, body="Hello", when="now")
+    too_long = launch(anna, draft)
     none = Run.objects.count()
-    save(anna, draft, body="From {{ city }}", when="now")
+    save(anna, draft, subject="News", body="From {{ city }}", when="now")
     of_some = read_text(anna.get(path))
     launched = launch(anna, draft)
 
@@ -201,6 +203,8 @@ def test_a_problem_of_everybody_refuses_the_launch_and_one_of_some_does_not(
     assert re.search(r'<button class="btn btn-primary" type="button" disabled[^>]*>', shown)
     assert refused.status_code == 422
     assert "It was not launched: No recipient has a value for nobody." in read_text(refused)
+    told = "It was not launched: Subject. It has 424 characters; shorten it to 150."
+    assert told in read_text(too_long)
     assert none == 0
     assert "1 recipient has no city" in of_some
     assert "problems: 0" in of_some

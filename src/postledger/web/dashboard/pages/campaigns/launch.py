@@ -60,7 +60,7 @@ def launch(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResp
         return _ask_to_repeat(request, visitor, campaign)
     if problems := checked.list_problems():
         text = _("It was not launched: %(problem)s.") % {"problem": problems[0].title.rstrip(".")}
-        return _refuse(request, visitor, checked, text)
+        return _refuse(request, visitor, checked, f"{text} {problems[0].text}".rstrip())
     return _launch_checked(request, visitor, checked)
 
 
