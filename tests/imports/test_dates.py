@@ -7,9 +7,10 @@ import pytest
 from postledger.contacts import audience
 from postledger.contacts.filters import parsing
 from postledger.contacts.models import Contact
-from postledger.imports import dates, reading
+from postledger.imports import dates
 from postledger.imports.columns import map_columns
 from postledger.imports.dates import DateColumn, DateOrder
+from postledger.imports.files import reading
 from tests.contacts import people
 from tests.imports import files
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postledger.contacts.models import Contact
-from postledger.imports import queries, reading, rows, running
+from postledger.imports import queries, rows, running
+from postledger.imports.files import reading
 from postledger.imports.models import Import
 from postledger.imports.queries import ImportProgress
 from postledger.imports.refusals import FileRefusedError
@@ -101,7 +102,7 @@ def test_a_chunk_ends_when_it_is_large_and_for_everybody_at_the_same_row(
 _SURVEY = """
 import resource, sys
 from pathlib import Path
-from postledger.imports import reading
+from postledger.imports.files import reading
 resource.setrlimit(resource.RLIMIT_AS, (1 << 28, 1 << 28))
 print(reading.survey_file(Path(sys.argv[1])).row_count)
 """

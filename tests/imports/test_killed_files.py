@@ -23,7 +23,7 @@ from postledger.imports import uploads
 with uploads.open_upload(int(sys.argv[1])) as path: """,
     "workbook": """
 from pathlib import Path
-from postledger.imports import workbooks
+from postledger.imports.files import workbooks
 with workbooks.open_as_csv(Path(sys.argv[1])) as path: """,
     "form": """
 from django.test import RequestFactory

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from postledger.contacts.models import Contact
-from postledger.imports import sheet_to_csv
-from postledger.imports import workbooks as books
+from postledger.imports.files import sheet_to_csv
+from postledger.imports.files import workbooks as books
 from postledger.imports.refusals import FileRefusedError
 from postledger.lib.errors import RefusedError
 from tests.cli import command_line
@@ -166,7 +166,7 @@ def test_a_bomb_is_refused_or_read_within_the_limits_of_its_reader(
 def test_the_reader_has_limits_of_memory_time_and_size(tmp_path: Path) -> None:
     limits = ("AS", "CPU", "FSIZE", "CORE")
     program = (
-        "import resource, sys; from postledger.imports import sheet_to_csv;"
+        "import resource, sys; from postledger.imports.files import sheet_to_csv;"
         f" sheet_to_csv.main({os.devnull!r}, 'where'); print({limits!r}.__class__("
         f"resource.getrlimit(getattr(resource, 'RLIMIT_' + name))[1] for name in {limits!r}))"
     )

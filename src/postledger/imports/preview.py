@@ -12,11 +12,12 @@ from django.db import transaction
 
 from postledger.contacts import lists
 from postledger.contacts.models import Contact, List
-from postledger.imports import merging, reading, remarks, running, staging
+from postledger.imports import merging, remarks, running, staging
 from postledger.imports.columns import Columns, describe_dates, map_columns
+from postledger.imports.files import reading
+from postledger.imports.files.reading import FileSurvey
 from postledger.imports.merging import RowCounts, Target
 from postledger.imports.problems import ChunkProblems
-from postledger.imports.reading import FileSurvey
 from postledger.imports.remarks import OwnChoice
 from postledger.imports.rows import PreparedChunk
 from postledger.lib.sentences import Sentence

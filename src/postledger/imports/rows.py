@@ -13,9 +13,9 @@ from postledger.contacts.details import Details, InvalidContactError
 from postledger.contacts.state_columns import ANSWERS, StateColumn
 from postledger.imports import dates, locales, old_states
 from postledger.imports.columns import Columns
+from postledger.imports.files.reading import FileChunk
 from postledger.imports.old_states import Answer, OldState
 from postledger.imports.problems import RowProblem
-from postledger.imports.reading import FileChunk
 from postledger.lib.sentences import Sentence, say
 from postledger.providers import addresses
 from postledger.providers.addresses import InvalidAddressError

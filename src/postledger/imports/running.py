@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from postledger.accounts import trail
 from postledger.contacts import lists
-from postledger.imports import merging, queries, reading, staging
+from postledger.imports import merging, queries, staging
 from postledger.imports.columns import (
     Columns,
     describe_dates,
@@ -18,10 +18,11 @@ from postledger.imports.columns import (
     find_unread_states,
     map_columns,
 )
+from postledger.imports.files import reading
+from postledger.imports.files.reading import FileSurvey
 from postledger.imports.merging import Target
 from postledger.imports.models import FilePart, Import, ImportState
 from postledger.imports.queries import ImportProgress
-from postledger.imports.reading import FileSurvey
 from postledger.imports.refusals import (
     FileChangedError,
     ImportAbandonedError,

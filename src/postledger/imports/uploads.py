@@ -18,11 +18,12 @@ from django.db.models.functions import Now
 
 from postledger.accounts import constraints, trail
 from postledger.contacts import lists
-from postledger.imports import queries, reading, running
+from postledger.imports import queries, running
 from postledger.imports.columns import map_columns
 from postledger.imports.dates import DateColumn
+from postledger.imports.files import reading
+from postledger.imports.files.reading import FileSurvey
 from postledger.imports.models import FilePart, Import, ImportProblem, ImportState
-from postledger.imports.reading import FileSurvey
 from postledger.imports.refusals import ImportNotReadyError
 from postledger.lib import sentences, unnamed_files
 from postledger.lib.sentences import Sentence, say

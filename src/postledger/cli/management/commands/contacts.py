@@ -13,8 +13,9 @@ from django.core.management.base import CommandError
 from postledger.accounts.models import Workspace
 from postledger.cli import base_command
 from postledger.contacts import export
-from postledger.imports import overview, problems, queries, running, uploads, workbooks
+from postledger.imports import overview, problems, queries, running, uploads
 from postledger.imports.columns import find_unread_states
+from postledger.imports.files import workbooks
 from postledger.imports.preview import ImportPreview, KeepProblems, preview_import
 from postledger.imports.queries import ImportProgress
 

@@ -6,7 +6,8 @@ from django.http import StreamingHttpResponse
 from ninja import Query
 
 from postledger.accounts.keys import Scope
-from postledger.imports import overview, problems, queries, uploads, workbooks
+from postledger.imports import overview, problems, queries, uploads
+from postledger.imports.files import workbooks
 from postledger.imports.overview import ImportOverview
 from postledger.web.api.common.fields import path_id
 from postledger.web.api.common.pagination import NewestFirstQuery, cut_page

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+from postledger.imports.files.reading import MOST_COLUMNS
 from postledger.imports.models import ImportState
-from postledger.imports.reading import MOST_COLUMNS
 from postledger.web.api.common.fields import ListKey
 from postledger.web.api.common.pagination import NextCursor
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema

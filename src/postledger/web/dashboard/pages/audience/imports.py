@@ -21,8 +21,9 @@ from postledger.contacts import queries as contact_queries
 from postledger.contacts.csv_columns import Field
 from postledger.contacts.lists import ListExistsError, ListUnknownError
 from postledger.contacts.states import ListKind
-from postledger.imports import overview, problems, queries, uploads, workbooks
+from postledger.imports import overview, problems, queries, uploads
 from postledger.imports.columns import exact_mapping
+from postledger.imports.files import workbooks
 from postledger.imports.models import ImportState
 from postledger.imports.old_states import OldState
 from postledger.imports.overview import ImportOverview

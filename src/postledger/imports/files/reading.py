@@ -7,8 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from postledger.imports import dates, encodings, old_states
+from postledger.imports import dates, old_states
 from postledger.imports.dates import DateColumn
+from postledger.imports.files import encodings
 from postledger.imports.refusals import FileRefusedError
 from postledger.lib.sentences import say
 from postledger.providers import addresses

@@ -15,7 +15,7 @@ from typing import IO
 
 import structlog
 
-from postledger.imports import sheet_to_csv
+from postledger.imports.files import sheet_to_csv
 from postledger.imports.refusals import FileRefusedError
 from postledger.lib import unnamed_files
 from postledger.lib.sentences import Sentence, say
