@@ -83,6 +83,15 @@ def test_the_list_shows_roles_states_and_who_has_a_second_factor(alice: Person) 
     assert "Not invited yet" in by_address["new@example.com"]
 
 
+def test_what_each_role_may_do_stands_beside_the_choice_of_one(alice: Person) -> None:
+    bob = person(Role.VIEWER, name="bob")
+
+    for path in ("members/", f"members/{bob.member.pk}/"):
+        page = alice.client.get(alice.url(path)).content.decode()
+        assert "<b>Manager</b>: reads everything, writes content, launches campaigns" in page
+        assert page.count("API keys, integrations or members.</li>") == 1
+
+
 def test_an_invitation_is_mailed_and_the_page_has_no_link(
     alice: Person, settings: LazySettings
 ) -> None:

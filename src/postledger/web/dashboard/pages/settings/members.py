@@ -31,11 +31,11 @@ from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.forms import AddressField, PageForm, WholeNumberField
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.people import invitation_letters
-from postledger.web.dashboard.people.roles import ROLE_NAMES, ROLES
+from postledger.web.dashboard.people.roles import ROLE_NAMES, list_roles
 from postledger.web.dashboard.settings import tabs
 from postledger.web.dashboard.shared_form import SharedForm
 
-_CHOICES = [(role.value, words) for role, words in ROLES.items()]
+_CHOICES = [(role.value, name) for role, name in ROLE_NAMES.items()]
 _LAST_OWNER = gettext_lazy(
     "This is the last owner who can sign in, and a workspace needs one. Make another member an"
     " owner first."
@@ -228,6 +228,7 @@ def _show_list(request: HttpRequest, visitor: Visitor, form: InviteForm) -> Http
         "title": _("Members"),
         "tabs": tabs.list_tabs(visitor, "members"),
         "members": [{"row": row, "role": ROLE_NAMES[row.role]} for row in rows],
+        "roles": list_roles(),
         "form": form,
     }
     status = 422 if form.errors else 200
@@ -240,6 +241,7 @@ def _show_member(
     context: dict[str, Any] = {
         "member": member,
         "role": ROLE_NAMES[member.role],
+        "roles": list_roles(),
         "form": form,
         "is_self": member.id == visitor.member.pk,
     }
