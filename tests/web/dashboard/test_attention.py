@@ -1,6 +1,7 @@
 """Needs attention: doubts, dead letters, held senders and alerts, and what a person decides."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from html import unescape
@@ -32,14 +33,20 @@ def anna() -> Person:
     return visitors.sign_in(cast.sender().workspace_id)
 
 
-def failed(mails: int = 1, *, workspace: str = "acme") -> int:
+def failed(
+    mails: int = 1, *, workspace: str = "acme", result: Callable[[int], Entry] | None = None
+) -> int:
     stream_id = cast.stream(mails=mails, workspace=workspace)
-    cast.book(stream_id, no_mailbox)
+    cast.book(stream_id, result or no_mailbox)
     return stream_id
 
 
 def no_mailbox(position: int) -> Entry:
     return entries.refused(position, code="550 5.1.1", detail="No <b>such</b> user")
+
+
+def refused(position: int) -> Entry:
+    return entries.refused(position, code="550 5.7.1", detail="Not from you")
 
 
 def read(anna: Person, path: str = "attention/") -> str:
@@ -83,16 +90,29 @@ def test_doubts_and_dead_letters_are_counted_in_decisions_and_shown_with_their_c
     anna: Person,
 ) -> None:
     cast.doubtful(5)
+    failed(3, result=refused)
     failed(2)
 
     html = read(anna)
 
-    assert re.search(r'class="count">2<', html)
+    assert re.search(r'class="count">2<', html), "nothing has to be done about an unknown address"
     assert "The worker was lost while the mail was with the provider." in html
     assert "r0@example.com, r1@example.com, r2@example.com" in html
     assert "and 2 more" in html
     assert "Discard 2" in html
     assert "Retry 2" not in html, "the address does not exist"
+
+
+def test_mails_about_which_nothing_has_to_be_done_are_listed_and_call_nobody(anna: Person) -> None:
+    failed()
+
+    html = read(anna)
+
+    assert "Nothing has to be done" in html
+    assert "Discard 1" in html
+    assert "Nothing needs you" not in html
+    assert 'class="count"' not in html
+    assert "needs you" not in anna.read("")
 
 
 def test_a_retry_is_offered_where_the_same_mail_may_be_taken(anna: Person) -> None:

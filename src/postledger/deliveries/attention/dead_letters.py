@@ -21,6 +21,7 @@ from postledger.deliveries.attention.deciding import (
     SeenMail,
 )
 from postledger.deliveries.entries import AttemptOutcome, SeenDelivery, StreamKind
+from postledger.deliveries.explanations import remedies
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
@@ -69,6 +70,11 @@ class DeadLetterGroup:
     @property
     def remedy(self) -> str:
         return sentences.advise(self.outcome, self.code)
+
+    @property
+    def needs_nobody(self) -> bool:
+        """Whether it is only to be looked at, or discarded."""
+        return remedies.needs_nobody(self.outcome, self.code)
 
 
 # One statement, one snapshot, as in `undecided`. Mail of test keys asks nobody, and a campaign's

@@ -50,6 +50,11 @@ def is_hopeless(outcome: AttemptOutcome, code: str) -> bool:
     return outcome is AttemptOutcome.REFUSED and (_BAD_ADDRESS in code or code == _NO_UTF8)
 
 
+def needs_nobody(outcome: AttemptOutcome, code: str) -> bool:
+    """Whether the advice is that nothing has to be done."""
+    return advise(outcome, code) is _UNKNOWN_ADDRESS
+
+
 def advise(outcome: AttemptOutcome, code: str) -> Promise | str:
     if code == RECIPIENT_NOT_FOUND:
         return _MOVED

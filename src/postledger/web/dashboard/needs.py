@@ -32,8 +32,14 @@ class Needs:
 
     @property
     def count(self) -> int:
-        kinds = (self.doubts, self.dead_letters, self.senders, self.streams, self.alerts)
-        return sum(len(things) for things in kinds)
+        """Without the dead letters that ask for nothing, although they are listed."""
+        kinds = (self.doubts, self.senders, self.streams, self.alerts)
+        asking = sum(not group.needs_nobody for group in self.dead_letters)
+        return asking + sum(len(things) for things in kinds)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.count or self.dead_letters)
 
     @property
     def mails_in_doubt(self) -> int:
