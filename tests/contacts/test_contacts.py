@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 import pytest
 
 from postledger.accounts.models import AuditEntry
-from postledger.contacts import queries
+from postledger.contacts import consent, queries
 from postledger.contacts.actions import contacts, erasing, suppression
 from postledger.contacts.actions.contacts import ContactExistsError
 from postledger.contacts.details import Changes, Details, InvalidContactError
 from postledger.contacts.models import Contact, Suppression
 from postledger.contacts.queries import ContactUnknownError
-from postledger.contacts.states import ContactState, SuppressionReason
+from postledger.contacts.states import ContactState, SubscriptionState, SuppressionReason
+from postledger.contacts.unsubscribe_links import UnsubscribeRequest
 from postledger.providers import addresses
 from tests.contacts import people
 
@@ -369,6 +370,97 @@ def test_who_took_an_unsubscribe_back_after_a_bounce_gets_mail_at_a_corrected_ad
     change(acme, contact_id, Changes(address="new@example.com"))
 
     assert people.state(contact_id) is ContactState.ACTIVE
+
+
+NEW = "new@example.com"
+
+
+@pytest.mark.parametrize("wish", [people.leave, people.complain])
+def test_a_wish_by_mail_to_a_former_address_counts_at_the_present_one(
+    acme: int, globex: int, wish: Callable[[int], object]
+) -> None:
+    contact_id, others = make(acme), make(globex)
+    for workspace_id, id_ in ((acme, contact_id), (globex, others)):
+        change(workspace_id, id_, Changes(address=NEW))
+
+    assert wish(acme)
+    wish(acme)
+
+    assert people.state(contact_id) is ContactState.UNSUBSCRIBED
+    assert people.state(others) is ContactState.ACTIVE
+    reason = people.find_suppression(acme, NEW).reason
+    assert reason is SuppressionReason.UNSUBSCRIBED, "no mail to the present address was spam"
+    action = "unsubscribed" if wish is people.leave else "complained"
+    assert sorted(people.read_history(acme), key=str) == [
+        (action, None, "active", "unsubscribed"),
+        (action, None, None, None),
+    ]
+
+
+def test_who_leaves_a_list_by_a_link_to_a_former_address_is_off_it_until_they_undo_it(
+    acme: int,
+) -> None:
+    people.news(acme)
+    contact_id = people.member(acme)
+    change(acme, contact_id, Changes(address=NEW))
+
+    people.leave(acme, key="news")
+    left = people.subscription(contact_id)
+    people.undo(acme, key="news")
+
+    assert left is SubscriptionState.UNSUBSCRIBED
+    assert people.subscription(contact_id) is SubscriptionState.ACTIVE
+    assert not Suppression.objects.exists()
+
+
+def test_an_undone_wish_brings_nobody_back_who_left_under_another_address_too(acme: int) -> None:
+    contact_id = make(acme)
+    change(acme, contact_id, Changes(address="second@example.com"))
+    change(acme, contact_id, Changes(address=NEW))
+    for address in (people.R1, "second@example.com"):
+        people.leave(acme, address)
+
+    people.undo(acme, "second@example.com")
+    between = people.state(contact_id)
+    people.undo(acme)
+
+    assert between is ContactState.UNSUBSCRIBED
+    assert people.state(contact_id) is ContactState.ACTIVE
+
+
+def test_who_had_left_before_is_brought_back_by_no_undo_at_a_former_address(acme: int) -> None:
+    contact_id = make(acme)
+    change(acme, contact_id, Changes(address=NEW))
+    link = UnsubscribeRequest(NEW)
+    suppression.unsubscribe(acme, request=link, origin=people.LINK, now=people.LATER)
+    people.leave(acme)
+
+    people.undo(acme)
+
+    assert people.state(contact_id) is ContactState.UNSUBSCRIBED
+
+
+def test_a_former_address_is_that_of_whoever_has_it_now(acme: int) -> None:
+    moved = make(acme)
+    change(acme, moved, Changes(address=NEW))
+    owner = make(acme)
+
+    people.leave(acme)
+
+    assert people.state(owner) is ContactState.UNSUBSCRIBED
+    assert people.state(moved) is ContactState.ACTIVE
+
+
+def test_what_is_no_wish_is_about_the_former_address_alone(acme: int) -> None:
+    contact_id = make(acme)
+    change(acme, contact_id, Changes(address=NEW))
+
+    people.bounce(acme)
+    people.apply(acme, consent.import_report(people.R1, state=ContactState.UNSUBSCRIBED, at=NOW))
+    suppression.suppress(acme, address=people.R1, reason=SuppressionReason.BY_HAND, actor="alice")
+
+    assert people.state(contact_id) is ContactState.ACTIVE
+    assert people.find_suppression(acme, NEW).reason is None
 
 
 def test_another_workspaces_contact_is_not_changed(acme: int, globex: int) -> None:

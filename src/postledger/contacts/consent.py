@@ -12,6 +12,8 @@ from postledger.contacts.states import (
 )
 
 PERMANENT = "Permanent"
+# What a person decides, whatever address they have by then; an import or a sync goes by addresses.
+WISHES = frozenset({ConsentAction.UNSUBSCRIBED, ConsentAction.COMPLAINED})
 
 ACTIONS = {
     SuppressionReason.UNSUBSCRIBED: ConsentAction.UNSUBSCRIBED,

@@ -80,6 +80,38 @@ def find_contacts(workspace_id: int, addresses: Sequence[str]) -> dict[str, Cont
     return {vars(contact)["given_address"]: contact for contact in contacts}
 
 
+# Served by contacts_contact_by_former and contacts_contact_once.
+_MOVED: LiteralString = """
+SELECT given.address, contact.address
+FROM unnest(%(addresses)s::text[]) AS given (address) CROSS JOIN LATERAL (
+    SELECT address FROM contacts_contact
+    WHERE workspace_id = %(workspace)s AND deleted_at IS NULL
+      AND former_addresses @> ARRAY[lower(given.address)]
+    OFFSET 0
+) AS contact
+WHERE (
+    SELECT id FROM contacts_contact
+    WHERE workspace_id = %(workspace)s AND deleted_at IS NULL
+      AND lower(address) COLLATE "C" = lower(given.address) COLLATE "C"
+    LIMIT 1  -- not NOT EXISTS, for which all contacts may be read
+) IS NULL
+ORDER BY contact.address
+"""
+
+
+def find_new_addresses(workspace_id: int, addresses: Collection[str]) -> dict[str, list[str]]:
+    """Where the contacts are now that had these addresses; none for an address of somebody else.
+
+    The caller has taken the consent lock, which a change of address waits for.
+    """
+    moved: dict[str, list[str]] = {}
+    for former, address in sql.rows(
+        _MOVED, {"workspace": workspace_id, "addresses": list(addresses)}
+    ):
+        moved.setdefault(former, []).append(address)
+    return moved
+
+
 _TIME_ZONES: LiteralString = """
 SELECT id, time_zone FROM contacts_contact
 WHERE id = ANY(%(contacts)s::bigint[]) AND workspace_id = %(workspace)s AND time_zone IS NOT NULL

@@ -148,7 +148,7 @@ def find_status(
 _ANY_WISH: LiteralString = """
 SELECT EXISTS (
     SELECT FROM contacts_suppression
-    WHERE workspace_id = %(workspace)s AND list_id IS NULL
+    WHERE workspace_id = %(workspace)s AND list_id IS NOT DISTINCT FROM %(list)s
       AND address_hash = ANY (ARRAY(
           SELECT contacts_fingerprint(%(hash_key)s::bytea, address)
           FROM unnest(%(addresses)s::text[]) AS given (address)
@@ -158,7 +158,10 @@ SELECT EXISTS (
 """
 
 
-def is_any_wish(workspace_id: int, addresses: Sequence[str]) -> bool:
-    """Whether the owner of one of some addresses unsubscribed from all mail, or complained."""
-    [(is_any,)] = sql.rows(_ANY_WISH, {"workspace": workspace_id, "addresses": list(addresses)})
+def is_any_wish(workspace_id: int, addresses: Sequence[str], *, list_id: int | None = None) -> bool:
+    """Whether the owner of one of some addresses unsubscribed or complained: of one list, or
+    without a list of all mail.
+    """
+    params = {"workspace": workspace_id, "addresses": list(addresses), "list": list_id}
+    [(is_any,)] = sql.rows(_ANY_WISH, params)
     return bool(is_any)

@@ -1,12 +1,12 @@
 """Applies reports about addresses: feedback, imports, syncs and unsubscribes."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from django.db import transaction
 from psycopg import sql as pg
 
-from postledger.contacts import sql, suppressions
+from postledger.contacts import consent, queries, sql, suppressions
 from postledger.contacts.consent import Origin, StateChange, StateReport
 from postledger.contacts.states import ContactState, SuppressionReason
 from postledger.providers import addresses
@@ -130,10 +130,46 @@ def apply_reports(
     well, with or without a contact, so that no later import revives it. Of a contact's bounces the
     newest permanent one, else the newest, is noted by type, subtype and time.
     Invalid addresses are skipped. The history keeps `detail` with each change.
+
+    Who unsubscribes or complains by a mail to a former address is unsubscribed at the present one.
     """
     if len(reports) > MOST:
         raise ValueError(f"at most {MOST} reports can be applied at once")
-    params = {
+    with transaction.atomic():
+        sql.take_consent_lock(workspace_id)
+        reports = [*reports, *_follow_wishes(workspace_id, reports)]
+        changes = sql.rows(_APPLY, _make_params(workspace_id, reports, origin, detail))
+    return [
+        StateChange(
+            reports[number - 1].address,
+            contact_id,
+            before and ContactState(before),
+            after and ContactState(after),
+        )
+        for number, contact_id, before, after in changes
+    ]
+
+
+def _follow_wishes(workspace_id: int, reports: Sequence[StateReport]) -> list[StateReport]:
+    """What is wished by mail to former addresses, of the addresses that the contacts have now.
+
+    Nobody complained of mail to those: they still get a receipt.
+    """
+    wishes = [report for report in reports if report.action in consent.WISHES]
+    known = {report.address: _canonical(report.address) for report in wishes}
+    former = {address for address in known.values() if address}
+    moved = queries.find_new_addresses(workspace_id, former) if former else {}
+    return [
+        replace(wish, address=address, reason=SuppressionReason.UNSUBSCRIBED)
+        for wish in wishes
+        for address in moved.get(known[wish.address] or "", ())
+    ]
+
+
+def _make_params(
+    workspace_id: int, reports: Sequence[StateReport], origin: Origin, detail: str
+) -> dict[str, object]:
+    return {
         "workspace": workspace_id,
         "addresses": [_canonical(report.address) for report in reports],
         "states": [report.state and report.state.value for report in reports],
@@ -147,18 +183,6 @@ def apply_reports(
         "detail": detail,
         **asdict(origin),
     }
-    with transaction.atomic():
-        sql.take_consent_lock(workspace_id)
-        changes = sql.rows(_APPLY, params)
-    return [
-        StateChange(
-            reports[number - 1].address,
-            contact_id,
-            before and ContactState(before),
-            after and ContactState(after),
-        )
-        for number, contact_id, before, after in changes
-    ]
 
 
 def _canonical(address: str) -> str | None:

@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import transaction
 
 from postledger.accounts import trail
-from postledger.contacts import form_blocks, lists, sql, states, suppressions
+from postledger.contacts import form_blocks, lists, queries, sql, states, suppressions
 from postledger.contacts.actions import contact_state
 from postledger.contacts.consent import ConsentChange, Origin
 from postledger.contacts.models import ConsentEvent, List
@@ -36,12 +36,53 @@ class SuppressionChangedError(ConflictError):
 def undo(workspace_id: int, *, request: UnsubscribeRequest, origin: Origin, now: datetime) -> bool:
     """Takes a recipient's own unsubscribe back; False when there was none to take back.
 
-    Reports of a provider and suppressions by hand stay: only an operator lifts those.
+    Reports of a provider and suppressions by hand stay: only an operator lifts those. Like the
+    unsubscribe, it counts for a contact that has another address by now.
     """
     change = ConsentChange(ConsentAction.UNDONE, origin, now)
+    address = addresses.canonical(request.email)
     with transaction.atomic():
         sql.take_consent_lock(workspace_id)
-        return _lift(workspace_id, request.email, request.list_key, change)
+        lifted = [_lift(workspace_id, address, request.list_key, change)]
+        # Once that is lifted, what is left of the former addresses came from another one.
+        lifted += [
+            _lift(workspace_id, present, request.list_key, change)
+            for present in _list_followers(workspace_id, address, request.list_key)
+        ]
+    return any(lifted)
+
+
+def _list_followers(workspace_id: int, address: str, list_key: str) -> list[str]:
+    """The present addresses of contacts that the unsubscribe of this former one has ended.
+
+    Not where they had left before, or left under another former address, too: whoever has the
+    mailbox of a former address can take back no more than what came from there.
+    """
+    present = queries.find_new_addresses(workspace_id, [address]).get(address, ())
+    if not present:
+        return []
+    list_id = _find_list_id(workspace_id, list_key)
+    left_at = {
+        event.at
+        for event in queries.list_address_history(workspace_id, address=address)
+        if (event.action, event.list_id) == (ConsentAction.UNSUBSCRIBED, list_id)
+    }
+    return [
+        owner.address
+        for owner in queries.find_contacts(workspace_id, present).values()
+        if _find_last_leaving(owner.pk, list_id) in left_at
+        and not suppressions.is_any_wish(
+            workspace_id, owner.former_addresses or (), list_id=list_id
+        )
+    ]
+
+
+def _find_last_leaving(contact_id: int, list_id: int | None) -> datetime | None:
+    """Served by contacts_consent_newest."""
+    leaving = ConsentEvent.objects.filter(
+        contact_id=contact_id, list_id=list_id, action=ConsentAction.UNSUBSCRIBED.value
+    )
+    return leaving.order_by("-pk").values_list("at", flat=True).first()
 
 
 def restore(  # noqa: PLR0913  each part by its name

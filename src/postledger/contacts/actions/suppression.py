@@ -164,9 +164,27 @@ def suppress_for_list(
     """Ends the subscription and suppresses the address for the list; False if both were so.
 
     Without a contact the address is suppressed all the same, so that no import revives it. An
-    erased person's address is stored as a hash alone. The caller has taken the consent lock, and
-    gives a canonical address.
+    erased person's address is stored as a hash alone. A wish counts for a contact that has another
+    address by now. The caller has taken the consent lock, and gives a canonical address.
     """
+    known = [address]
+    if change.action in consent.WISHES:
+        known += queries.find_new_addresses(workspace_id, [address]).get(address, ())
+    changed = [
+        _suppress_for_list(workspace_id, one, list_id=list_id, reason=reason, change=change)
+        for one in known
+    ]
+    return any(changed)
+
+
+def _suppress_for_list(
+    workspace_id: int,
+    address: str,
+    *,
+    list_id: int,
+    reason: SuppressionReason,
+    change: ConsentChange,
+) -> bool:
     is_own_wish = reason is SuppressionReason.UNSUBSCRIBED
     after = SubscriptionState.UNSUBSCRIBED if is_own_wish else SubscriptionState.SUPPRESSED
     params = {
