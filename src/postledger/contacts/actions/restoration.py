@@ -80,7 +80,7 @@ def _list_followers(workspace_id: int, address: str, list_key: str) -> list[str]
 def _find_last_leaving(contact_id: int, list_id: int | None) -> datetime | None:
     """Served by contacts_consent_newest."""
     leaving = ConsentEvent.objects.filter(
-        contact_id=contact_id, list_id=list_id, action=ConsentAction.UNSUBSCRIBED.value
+        contact_id=contact_id, list=list_id, action=ConsentAction.UNSUBSCRIBED.value
     )
     return leaving.order_by("-pk").values_list("at", flat=True).first()
 

@@ -30,8 +30,8 @@ def list_suppressions(call: Call, query: Query[SuppressionsQuery]) -> dict[str, 
     if query.address is not None:
         rows = suppressions.list_of_address(call.workspace_id, address=query.address)
         return {"suppressions": rows, "next": None}
-    rows = suppressions.list_page(call.workspace_id, before=query.before, limit=query.limit + 1)
-    return cut_page("suppressions", rows, query.limit, lambda row: row.pk)
+    page = suppressions.list_page(call.workspace_id, before=query.before, limit=query.limit + 1)
+    return cut_page("suppressions", list(page), query.limit, lambda row: row.pk)
 
 
 @routes.post("", SuppressionOut, status=201)
