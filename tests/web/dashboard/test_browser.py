@@ -366,7 +366,7 @@ def write_while_signed_out(page: Page, watch: browser.Watch) -> None:
     """The editor says that it saves nothing, and does so again after a sign-in beside it."""
     page.context.clear_cookies()
     page.fill("input[name=preheader]", "Tea & more cake")
-    page.get_by_text("You are signed out, so nothing more is saved.").wait_for()
+    page.locator("#dock").get_by_text("You are signed out, so nothing more is saved.").wait_for()
     assert page.locator("#saved").is_hidden()
     beside = page.context.new_page()
     browser.sign_in(beside, browser.EMAIL)

@@ -79,12 +79,15 @@
 
   // Saved is not said of what is not. That somebody is signed out is also told by a part that is
   // only read.
-  const signedOut = document.getElementById("signed-out");
-  const unanswered = document.getElementById("unanswered");
-  const showFailure = (request, isSave) => {
-    signedOut.hidden = request.status !== 401;
-    if (isSave) unanswered.hidden = ![0, 403].includes(request.status) && request.status < 500;
-    document.getElementById("saved").hidden = !signedOut.hidden || !unanswered.hidden;
+  const showAt = (selector, isShown) => {
+    for (const place of document.querySelectorAll(selector)) place.hidden = !isShown;
+  };
+  const showFailure = (request) => {
+    const isSignedOut = request.status === 401;
+    const isUnanswered = [0, 403].includes(request.status) || request.status >= 500;
+    showAt("[data-signed-out]", isSignedOut);
+    showAt("[data-unanswered]", isUnanswered);
+    showAt("#saved", !isSignedOut && !isUnanswered);
     // Signing in again made a new token.
     const token = request.getResponseHeader("X-CSRF-Token");
     if (!token) return;
@@ -96,10 +99,11 @@
     if (event.detail.elt === draft) hasUnsent = false;
   });
   document.body.addEventListener("htmx:afterRequest", (event) => {
-    showFailure(event.detail.xhr, event.detail.elt === draft);
-    if (event.detail.elt !== draft) return;
+    const isSave = event.detail.elt === draft;
+    if (!isSave && event.detail.xhr.status !== 401) return;
     const isFailed = !event.detail.successful;
-    isDirty = hasUnsent || isFailed || hasProblems();
+    showFailure(event.detail.xhr);
+    if (isSave) isDirty = hasUnsent || isFailed || hasProblems();
     if (!isFailed) showAtFields();
     if (isFailed && timer === null) timer = setTimeout(save, 4 * PAUSE);
     showState();
