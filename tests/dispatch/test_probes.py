@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from postledger.accounts.models import ProviderAccount
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -56,10 +57,12 @@ def test_one_mail_goes_first_and_all_others_when_it_was_answered(
 
     calls: list[list[int]] = []
     with after_an_outage(tmp_path) as (stage, streams):
+        ProviderAccount.objects.update(is_unchecked=True)
         stage.script = back
         office.send_all(*streams)
 
     assert calls == [[1]]
+    assert ProviderAccount.objects.get().is_unchecked == isinstance(first, Refused)
     assert max(map(len, stage.windows)) > 1
     assert not has_hold(Reason.PROVIDER_DOWN)
     assert sum(office.counts(stream)[State.ACCEPTED] for stream in streams) >= 79

@@ -133,6 +133,8 @@ class ProviderAccount(models.Model):
     tuned_rate = models.FloatField(null=True)
     # Where the quota of an SMTP account is read: URL, header, token and JSON path.
     sealed_quota_source = models.BinaryField(null=True)
+    # Connected although its check failed; until it is seen to take mail.
+    is_unchecked = models.BooleanField(db_default=False)
     created_at = models.DateTimeField(db_default=Now())
     # An open provider is reopened when this changes.
     updated_at = models.DateTimeField(db_default=Now())

@@ -45,8 +45,14 @@ class InvalidSettingsError(RefusedError):
     code = "invalid_settings"
 
 
-def create_account(
-    workspace_id: int, *, name: str, kind: str, settings: Settings, actor: str
+def create_account(  # noqa: PLR0913  the parts of an account, each by its name
+    workspace_id: int,
+    *,
+    name: str,
+    kind: str,
+    settings: Settings,
+    is_unchecked: bool = False,
+    actor: str,
 ) -> int:
     constraints.check_name("an account", name)
     check_settings(kind, settings)
@@ -63,6 +69,7 @@ def create_account(
             name=name,
             kind=kind,
             sealed_settings=sealing.seal(workspace_id, settings),
+            is_unchecked=is_unchecked,
         )
         _note(account, "account.created", actor, name=name, kind=kind, settings=sorted(settings))
     return account.pk
@@ -266,6 +273,12 @@ def check_settings(kind: str, settings: Settings) -> None:
                 errors=list_errors(errors),
             )
         )
+
+
+def note_answer(sender_id: int) -> None:
+    """Its account was seen to take mail, or to pass its check."""
+    unchecked = ProviderAccount.objects.filter(sender__id=sender_id, is_unchecked=True)
+    unchecked.update(is_unchecked=False)
 
 
 def store_tuned_rate(account_id: int, rate: float) -> None:

@@ -19,25 +19,36 @@ class SenderConnectedError(ConflictError):
         self.sender_id = sender_id
 
 
-def connect_sender(
-    workspace_id: int, *, kind: str, settings: Settings, address: str, actor: str
+def connect_sender(  # noqa: PLR0913  the parts of a connection, each by its name
+    workspace_id: int,
+    *,
+    kind: str,
+    settings: Settings,
+    address: str,
+    is_unchecked: bool = False,
+    replaces_sandbox: bool = False,
+    actor: str,
 ) -> None:
-    """Stores an account that was checked, and sends the mail of the address through it.
+    """Stores an account, and sends the mail of the address through it.
 
     The sender is created if it is missing. One whose mail reaches people already is refused, so
-    that nothing is redirected unseen. The sender becomes the default where the default reaches
-    nobody.
+    that nothing is redirected unseen. The sender becomes the default only where there is none, or
+    where it was checked and the default has no account; in place of the sandbox, if asked to.
     """
     address = addresses.canonical(address)
     with transaction.atomic():
         sender = queries.sender_by_address(workspace_id, address=address)
         if sender is not None:
             _refuse_connected(sender)
-        account_id = _store_account(workspace_id, kind, settings, actor)
+        account_id = _store_account(workspace_id, kind, settings, actor, is_unchecked=is_unchecked)
         sender_id = _attach(workspace_id, sender, address, account_id, actor)
         default = queries.default_sender(workspace_id)
-        if default is not None and not reaches_people(default):
+        if default is not None and not is_unchecked and _is_vacant(default, replaces_sandbox):
             senders.set_default(workspace_id, sender_id=sender_id, actor=actor)
+
+
+def _is_vacant(default: Sender, replaces_sandbox: bool) -> bool:  # noqa: FBT001
+    return default.account is None or (replaces_sandbox and not reaches_people(default))
 
 
 def reaches_people(sender: Sender) -> bool:
@@ -59,7 +70,9 @@ def _refuse_connected(sender: Sender) -> None:
         )
 
 
-def _store_account(workspace_id: int, kind: str, settings: Settings, actor: str) -> int:
+def _store_account(
+    workspace_id: int, kind: str, settings: Settings, actor: str, *, is_unchecked: bool
+) -> int:
     if kind == registry.SANDBOX:
         return provider_accounts.ensure_sandbox(workspace_id, actor=actor)
     taken = {account.name for account in queries.accounts(workspace_id)}
@@ -67,7 +80,12 @@ def _store_account(workspace_id: int, kind: str, settings: Settings, actor: str)
     names = (base, *(f"{base} {number}" for number in range(2, len(taken) + 3)))
     name = next(name for name in names if name not in taken)
     return provider_accounts.create_account(
-        workspace_id, name=name, kind=kind, settings=settings, actor=actor
+        workspace_id,
+        name=name,
+        kind=kind,
+        settings=settings,
+        is_unchecked=is_unchecked,
+        actor=actor,
     )
 
 

@@ -8,6 +8,7 @@ from typing import assert_never
 
 import structlog
 
+from postledger.accounts import provider_accounts
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import Block
 from postledger.deliveries.ledger import LimitCause
@@ -91,7 +92,7 @@ class Holds:
         if call.has_acceptance:
             self._troubles.pop(holder, None)
         if call.has_acceptance or (call.is_probe and call.has_answer):
-            await self._forget_broken(stream, is_probe=call.is_probe)
+            await self._forget_broken(stream, call)
         self._doubtful_calls[holder] += 1 if call.leaves_only_doubt else 0
         if not call.leaves_only_doubt:
             self._doubtful_calls.pop(holder, None)
@@ -105,13 +106,17 @@ class Holds:
         elif trouble is not None and not (is_tuned and answers.is_mere_throttle(trouble)):
             await self._hold_for(stream, trouble)
 
-    async def _forget_broken(self, stream: StreamFacts, *, is_probe: bool) -> None:
-        """A provider that answers is broken no more, also where another process found it broken."""
+    async def _forget_broken(self, stream: StreamFacts, call: CallReport) -> None:
+        """A provider that answers is broken no more, also where another process found it broken;
+        one that takes a mail needs no other check.
+        """
         now = time.monotonic()
-        is_due = is_probe or now >= self._forgotten.get(stream.sender_id, 0.0)
+        is_due = call.is_probe or now >= self._forgotten.get(stream.sender_id, 0.0)
         if not stream.is_test and is_due:
             self._forgotten[stream.sender_id] = now + FORGET_EVERY
             await self._db.run(ledger.forget_broken_provider, stream.sender_id)
+            if call.has_acceptance:
+                await self._db.run(provider_accounts.note_answer, stream.sender_id)
 
     async def _hold_broken_provider(self, stream: StreamFacts, detail: str) -> None:
         if stream.is_test:

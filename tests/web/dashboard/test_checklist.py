@@ -33,6 +33,7 @@ NOTHING = Facts(
     has_two_factor=False,
     has_own_name=False,
     senders=(),
+    unchecked="",
     nameless=(1, "news@acme.example"),
     has_sandbox=False,
     has_accepted=False,
@@ -71,6 +72,14 @@ def test_each_fact_ticks_its_own_item_off() -> None:
 
     assert done(NOTHING) == [True, *[False] * 7]
     assert [row.index(True, 1) for row in ticked] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_provider_that_nobody_saw_answer_is_not_ticked_off() -> None:
+    unchecked = replace(NOTHING, unchecked="news@acme.example")
+    [item] = [item for item in checklist.list_items(unchecked, PAGES) if item.icon == "at"]
+
+    assert (item.is_done, item.url) == (False, "/senders")
+    assert "news@acme.example is connected, but nobody saw" in item.text
 
 
 def test_bounces_are_tested_only_where_the_provider_reports_any() -> None:

@@ -11,6 +11,7 @@ from django.conf import LazySettings
 from postledger.accounts import provider_accounts, queries, sealing, senders
 from postledger.accounts.models import AccountQuota, AuditEntry, Sender
 from postledger.accounts.people.roles import Role
+from postledger.campaigns.models import Campaign
 from postledger.deliveries import entries, ledger
 from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.ledger import books
@@ -539,6 +540,38 @@ def test_a_sender_is_connected_step_by_step(server: DnsServer, settings: LazySet
     assert page.count('class="done"') == 1
     assert f'href="{done.url}reports/"' in page
     assert "A DKIM record is missing, 0 of 3 are right" in dns
+
+
+def test_a_sender_connected_without_its_check_takes_no_place_and_ticks_nothing(
+    settings: LazySettings,
+) -> None:
+    settings.PRIVATE_HOSTS = frozenset({"127.0.0.1"})
+    settings.UNSUBSCRIBE_SECRET = "a secret of the tests, long enough"
+    first = connect("sandbox", {})
+    person = sign_in(first.workspace_id)
+    campaign_id = press.campaign(first.workspace_id)
+    checks = f"campaigns/{campaign_id}/edit/checks/"
+    with serving_in_thread(FakeSendGrid()) as sendgrid:
+        fields = {"kind": "sendgrid", "api_key": API_KEY, "address": "shop@shop.example"}
+        fields["endpoint"] = sendgrid.endpoint
+        done = person.post("senders/connect/", **fields, anyway="1")
+        page = person.client.get(done.url).content.decode()
+        sender = Sender.objects.get(address="shop@shop.example")
+        Campaign.objects.update(sender=sender)
+        checked_before = person.read(checks)
+        sendgrid.service.account.add_identities("shop.example")
+        person.post(f"attention/senders/{sender.pk}/test/", back="sender")
+
+    assert "without being checked" in page
+    assert "The provider is connected" not in page
+    assert "news@acme.example stays the default sender" in page
+    assert Sender.objects.get(is_default=True).pk == first.pk
+    assert 'class="done"' not in page
+    assert "Nobody saw the provider of the sender take an email" in checked_before
+    tested = person.read(f"senders/{sender.pk}/")
+    assert "without being checked" not in tested
+    assert 'class="done"' in tested
+    assert "Nobody saw the provider of the sender" not in person.read(checks)
 
 
 def read_steps(answer: Any) -> list[str]:

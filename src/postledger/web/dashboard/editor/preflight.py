@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from postledger.accounts import integrations, sender_dns, sending_limits
+from postledger.accounts import integrations
 from postledger.accounts import queries as accounts
 from postledger.accounts.integrations import IntegrationKind
 from postledger.accounts.models import Sender
@@ -27,7 +27,6 @@ from postledger.content import link_reports, list_headers, pictures
 from postledger.content.link_checks import LinkReport
 from postledger.deliveries import queries, sender_setup
 from postledger.deliveries.entries import Hold
-from postledger.deliveries.explanations import why
 from postledger.dispatch import heartbeat
 from postledger.lib import loopback
 from postledger.mailing.chunks import Exclusion
@@ -36,12 +35,17 @@ from postledger.providers.headers import InvalidHeaderError
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components import finding_words
-from postledger.web.dashboard.editor import content_checks, footer_checks, people, time_checks
+from postledger.web.dashboard.editor import (
+    content_checks,
+    footer_checks,
+    people,
+    sender_checks,
+    time_checks,
+)
 from postledger.web.dashboard.editor.checks import OK, PROBLEM, WARNING, Check
 from postledger.web.dashboard.editor.turns import Turns
 from postledger.web.dashboard.runs import words
 from postledger.web.dashboard.runs.words import Word
-from postledger.web.dashboard.senders import dns_words
 from postledger.web.shared.sentences import translate
 
 TURNS = Turns()
@@ -153,10 +157,11 @@ def _check_draft(
         *time_checks.check_local_time(
             workspace_id, campaign, counts, now=now, patience=_wait_until(ends)
         ),
-        *_check_hold(sender, hold),
+        *sender_checks.check_hold(sender, hold),
+        *sender_checks.check_answer(sender),
         *time_checks.check_hours(campaign),
-        *_check_quota(sender, counts),
-        *_check_dns(sender, now=now),
+        *sender_checks.check_quota(sender, counts),
+        *sender_checks.check_dns(sender, now=now),
     ]
     checks.sort(key=lambda check: [PROBLEM, WARNING, OK].index(check.level))
     return Preflight(
@@ -165,7 +170,7 @@ def _check_draft(
         outlook,
         checks,
         now,
-        dns_url=_find_dns_url(sender, now=now),
+        dns_url=sender_checks.find_dns_url(sender, now=now),
         links_url=reverse("campaign_links", args=[workspace_id, campaign.id])
         if reports is None
         else "",
@@ -181,24 +186,6 @@ def _wait_until(ends: float, *, searches: int = 1) -> timedelta:
     """How long each of so many searches may take of all that the preflight may; never nothing."""
     most_time = timedelta(seconds=ends - monotonic()) / searches
     return max(_LEAST, min(audience.PATIENCE, most_time))
-
-
-def _check_dns(sender: Sender, *, now: datetime) -> Iterator[Check]:
-    """What was looked up some minutes ago: the page waits for nobody.
-
-    A wrong record is a warning here: mail is sent all the same, and receivers decide.
-    """
-    report = sender_dns.recall_report(sender, now=now)
-    url = reverse("sender", args=[sender.workspace_id, sender.pk])
-    for line in dns_words.describe_verdicts(sender, report.verdicts) if report else ():
-        level = WARNING if line.level else OK
-        yield Check(level, line.title, url=f"{url}#dns" if level else "")
-
-
-def _find_dns_url(sender: Sender, *, now: datetime) -> str:
-    if not sender_dns.is_looked_up(sender) or sender_dns.recall_report(sender, now=now):
-        return ""
-    return reverse("sender_dns", args=[sender.workspace_id, sender.pk])
 
 
 def _may_grow(workspace_id: int) -> bool:
@@ -367,30 +354,3 @@ def _find_lacking(visitor: Visitor, organisation: Organisation) -> tuple[str, st
         )
         return text, reverse("settings", args=[workspace_id]) if may_change else ""
     return ("", "") if settings.UNSUBSCRIBE_SECRET else (str(finding_words.NO_SECRET), "")
-
-
-def _check_hold(sender: Sender, hold: Hold | None) -> Iterator[Check]:
-    """A hold with an end is no warning: the forecast counts with it."""
-    if hold is not None and hold.until is None:
-        title = _("Nothing would be sent until somebody releases the sender")
-        text = translate(why.explain_hold(hold).sentence)
-        url = reverse("sender", args=[sender.workspace_id, sender.pk])
-        yield Check(WARNING, title, text, url)
-
-
-def _check_quota(sender: Sender, counts: RecipientCounts) -> Iterator[Check]:
-    if sender.account is None:
-        title = _("The sender %(address)s has no provider") % {"address": sender.address}
-        text = _("Its emails would wait until somebody connects one.")
-        yield Check(WARNING, title, text, "#sender")
-        return
-    quota = sending_limits.describe(sender).quota
-    if quota is None:
-        return
-    values = {"left": formats.count(quota.remaining), "number": formats.count(counts.number)}
-    if quota.remaining < counts.number:
-        title = _("The provider takes %(left)s more emails now, and %(number)s are to go")
-        text = _("The rest waits until it takes more; the forecast says when.")
-        yield Check(WARNING, title % values, text, "#forecast")
-    else:
-        yield Check(OK, _("The provider takes %(left)s more emails now") % values)

@@ -35,7 +35,8 @@ class Facts:
     owner: str  # an address
     has_two_factor: bool  # the person who looks
     has_own_name: bool  # the workspace, no more that of the first one
-    senders: tuple[str, ...]  # whose mail reaches people
+    senders: tuple[str, ...]  # whose mail reaches people, by a provider that was checked
+    unchecked: str  # an address whose provider was not
     nameless: tuple[int, str] | None  # the id and the address of a sender without a name
     has_sandbox: bool  # the sandbox takes mail meanwhile
     has_accepted: bool
@@ -93,6 +94,13 @@ _PROVIDER = _Task(
     gettext_lazy("The sandbox takes your emails: nothing leaves this machine."),
     "start_provider",
     gettext_lazy("Connect"),
+)
+_UNCHECKED = _Task(
+    "at",
+    gettext_lazy("Connect a provider"),
+    gettext_lazy("%(address)s is connected, but nobody saw its provider take an email."),
+    "senders",
+    gettext_lazy("Test it"),
 )
 _FIRST_EMAIL = _Task(
     "mail",
@@ -167,7 +175,8 @@ def _read_facts(visitor: Visitor) -> Facts:
         owner=_find_owner(workspace),
         has_two_factor=is_mfa_enabled(visitor.user),
         has_own_name=workspace.name != workspaces.FIRST_NAME,
-        senders=tuple(sender.address for sender in connected),
+        senders=tuple(sender.address for sender in connected if not _is_unchecked(sender)),
+        unchecked=next((sender.address for sender in connected if _is_unchecked(sender)), ""),
         nameless=next(
             ((own.pk, own.address) for own in connected or senders if not own.name), None
         ),
@@ -188,6 +197,10 @@ def _has_simulator(sender: Sender) -> bool:
     return sender.account is not None and loop_test.has_simulator(sender.account.kind)
 
 
+def _is_unchecked(sender: Sender) -> bool:
+    return sender.account is not None and sender.account.is_unchecked
+
+
 def _find_owner(workspace: Workspace) -> str:
     owners = Member.objects.filter(
         workspace=workspace, role=Role.OWNER.value, removed_at=None, user__isnull=False
@@ -197,9 +210,11 @@ def _find_owner(workspace: Workspace) -> str:
 
 def list_items(facts: Facts, pages: Mapping[str, str]) -> list[Item]:
     """`pages` are those that the person who looks may open, by name."""
-    has_sender = bool(facts.senders or facts.has_sandbox)
+    has_sender = bool(facts.senders or facts.unchecked or facts.has_sandbox)
     address = facts.nameless[1] if facts.nameless else ""
     provider = _PROVIDER if facts.has_sandbox else replace(_PROVIDER, why="")
+    if facts.unchecked:
+        provider = replace(_UNCHECKED, why=_UNCHECKED.why % {"address": facts.unchecked})
     sender_name = replace(_SENDER_NAME, why=_SENDER_NAME.why % {"address": address})
     items = [
         Item("check", _("Create the owner"), bool(facts.owner), facts.owner),

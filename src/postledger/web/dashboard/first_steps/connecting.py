@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
+from django.contrib import messages
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
@@ -48,14 +49,18 @@ class Attempt:
         }
 
 
-def try_to_connect(request: HttpRequest, visitor: Visitor, address: str = "") -> Attempt:
+def try_to_connect(
+    request: HttpRequest, visitor: Visitor, address: str = "", *, replaces_sandbox: bool = False
+) -> Attempt:
     """`address` stands in a form that nobody has filled in yet."""
     form = make_form(address, request.POST or None)
     given = _read_settings(form, visitor) if request.method == "POST" else None
     if given is None:
         return Attempt(form)
     may_ignore = _check(form, visitor, given, is_ignoring="anyway" in request.POST)
-    if form.errors or not _store(form, visitor, given):
+    if form.errors or not _store(
+        form, visitor, given, is_unchecked=may_ignore, replaces_sandbox=replaces_sandbox
+    ):
         return Attempt(form, may_ignore)
     address = form.cleaned_data["address"]
     return Attempt(form, sender=queries.sender_by_address(visitor.workspace.pk, address=address))
@@ -150,13 +155,22 @@ def _check(form: ProviderForm, visitor: Visitor, given: Settings, *, is_ignoring
     return may_ignore
 
 
-def _store(form: ProviderForm, visitor: Visitor, given: Settings) -> bool:
+def _store(
+    form: ProviderForm,
+    visitor: Visitor,
+    given: Settings,
+    *,
+    is_unchecked: bool,
+    replaces_sandbox: bool,
+) -> bool:
     try:
         sender_setup.connect_sender(
             visitor.workspace.pk,
             kind=form.cleaned_data["kind"],
             settings=given,
             address=form.cleaned_data["address"],
+            is_unchecked=is_unchecked,
+            replaces_sandbox=replaces_sandbox,
             actor=visitor.actor,
         )
     except SenderConnectedError as refused:
@@ -176,7 +190,21 @@ def _lead_to_sender(visitor: Visitor, sender_id: int) -> str:
     return format_html(text, reverse("sender", args=[visitor.workspace.pk, sender_id]))
 
 
-def describe_success(sender: Sender) -> str:
+def tell_success(request: HttpRequest, sender: Sender) -> None:
+    if sender.account is not None and sender.account.is_unchecked:
+        text = _("It is connected without being checked: nobody saw its provider take an email.")
+        messages.warning(request, f"{text} {_describe_default(sender)}".rstrip())
+        return
+    text = _("The sandbox takes its emails: nothing leaves this machine.")
     if sender_setup.reaches_people(sender):
-        return _("The provider is connected.")
-    return _("The sandbox takes its emails: nothing leaves this machine.")
+        text = _("The provider is connected.")
+    messages.success(request, f"{text} {_describe_default(sender)}".rstrip())
+
+
+def _describe_default(sender: Sender) -> str:
+    """Which sender new campaigns have, where that is another one."""
+    default = queries.default_sender(sender.workspace_id)
+    if default is None or default.pk == sender.pk:
+        return ""
+    text = _("%(address)s stays the default sender; you can change that on the page of a sender.")
+    return text % {"address": default.address}

@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -41,9 +40,10 @@ def show_checklist(request: HttpRequest, visitor: Visitor) -> HttpResponse:
 def connect_provider(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     if "sandbox" in request.POST:
         return _begin_with_sandbox(request, visitor)
-    attempt = connecting.try_to_connect(request, visitor, _find_address(visitor))
+    address = _find_address(visitor)
+    attempt = connecting.try_to_connect(request, visitor, address, replaces_sandbox=True)
     if attempt.sender is not None:
-        messages.success(request, connecting.describe_success(attempt.sender))
+        connecting.tell_success(request, attempt.sender)
         return redirect("start_email", visitor.workspace.pk)
     return _show_provider(request, visitor, attempt, status=422 if attempt.form.errors else 200)
 

@@ -23,7 +23,7 @@ def list_steps(sender: Sender, report: DnsReport | None, health: SenderHealth | 
         return []
     url = reverse("sender", args=[sender.workspace_id, sender.pk])
     steps = {
-        _("Provider"): (reverse("senders", args=[sender.workspace_id]), True),
+        _("Provider"): (url, not sender.account.is_unchecked),
         _("DNS"): (f"{url}#dns", report is not None and is_in_order(report)),
     }
     if loop_test.has_simulator(sender.account.kind):

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from postledger.accounts import sender_checks
+from postledger.accounts import provider_accounts, sender_checks
 from postledger.campaigns.runs import requeueing
 from postledger.deliveries.attention import dead_letters, deciding, doubts, holds
 from postledger.deliveries.attention.dead_letters import Cause
@@ -106,7 +106,8 @@ def test_sender(request: HttpRequest, visitor: Visitor, sender_id: int) -> HttpR
         if problems:
             told = ((finding.message, finding.remedy) for finding in problems)
             raise _SenderFailsError(sentences.join(chain.from_iterable(told)))
-        return _("The provider would take its mail. You can release it.")
+        provider_accounts.note_answer(sender_id)
+        return _("The provider would take its mail.")
 
     return _answer(request, visitor, test, sender_id=sender_id)
 

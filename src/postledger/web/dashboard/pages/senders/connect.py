@@ -1,6 +1,5 @@
 """Connects a further sender; its page says which steps are left."""
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
@@ -15,7 +14,7 @@ from postledger.web.dashboard.senders import steps
 def connect(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     attempt = connecting.try_to_connect(request, visitor)
     if attempt.sender is not None:
-        messages.success(request, connecting.describe_success(attempt.sender))
+        connecting.tell_success(request, attempt.sender)
         return redirect("sender", visitor.workspace.pk, attempt.sender.pk)
     context = {**attempt.describe(), "steps": steps.list_first_steps()}
     status = 422 if attempt.form.errors else 200
