@@ -277,13 +277,16 @@ def test_scheduled_mail_starts_at_its_time() -> None:
     assert result.ends_at == NOW + timedelta(days=2, seconds=1)
 
 
-def test_a_hold_with_an_end_delays_and_one_without_leaves_it_to_a_person() -> None:
-    asked, paused = cast.stream(mails=50), cast.stream(mails=5000)
+def test_a_hold_with_an_end_delays_and_one_that_may_go_on_leaves_the_end_open() -> None:
+    asked, paused, down = (cast.stream(mails=mails) for mails in (50, 5000, 50))
     until = NOW + timedelta(minutes=5)
     ledger.hold(paused, reason=Reason.PAUSED, actor="bob")
-    ledger.hold(asked, reason=Reason.PROVIDER_DOWN, actor="dispatcher", until=until)
+    ledger.hold(asked, reason=Reason.THROTTLED, actor="dispatcher", until=until)
+    ledger.hold(down, reason=Reason.PROVIDER_DOWN, actor="dispatcher", until=until)
 
-    delayed, stopped = predict(asked), predict(paused)
+    delayed, stopped, unsure = predict(asked), predict(paused), predict(down)
+
+    assert (unsure.ends_at, unsure.left, unsure.binding) == (None, 50, Binding.HELD)
 
     assert (delayed.binding, delayed.ends_at) == (Binding.HELD, until + timedelta(seconds=1))
     assert (stopped.ends_at, stopped.left, stopped.binding) == (None, 5000, Binding.HELD)

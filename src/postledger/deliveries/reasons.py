@@ -39,6 +39,12 @@ class Reason(StrEnum):
 GUARD_REASONS = frozenset({Reason.BOUNCE_RATE, Reason.COMPLAINT_RATE})
 
 
+# The end of such a hold is when the provider is tried again, which may be in vain.
+TRIED_AGAIN_REASONS = frozenset(
+    {Reason.PROVIDER_DOWN, Reason.PROVIDER_BROKEN, Reason.SENDER_BLOCKED}
+)
+
+
 # Limits and hours make a stream wait by these. No person ends them: a limit stays a limit.
 LIMIT_REASONS = frozenset(
     {Reason.RATE_PER_HOUR, Reason.DAILY_LIMIT, Reason.QUOTA_EXHAUSTED, Reason.OUTSIDE_HOURS}

@@ -11,7 +11,7 @@ from postledger.accounts.models import Member, Sender
 from postledger.deliveries import causes, queries
 from postledger.deliveries.entries import Hold
 from postledger.deliveries.queries import LaterWork, StreamFacts
-from postledger.deliveries.reasons import Reason
+from postledger.deliveries.reasons import TRIED_AGAIN_REASONS, Reason
 from postledger.pacing import forecast, prospects, stored
 from postledger.pacing.forecast import Forecast
 from postledger.pacing.forecast_days import ForecastDay, split_days
@@ -50,13 +50,19 @@ class Outlook:
     """What becomes of a stream, as far as it can be predicted now."""
 
     waiting: int
-    ends_at: datetime | None  # None: waits for a person, or not within the horizon
+    # None: waits for a person or for a provider that failed, or not within the horizon.
+    ends_at: datetime | None
     left: int  # mails that wait at the horizon
     binding: Binding | None  # what sets the pace for the longest time; None: nothing waits
     owner: Owner | None
     changes: Sequence[Change]
     as_of: datetime
     days: Sequence[ForecastDay] = ()  # of the workspace's zone; none while it is held
+
+    @property
+    def starts_at(self) -> datetime | None:
+        """When its first mail goes; None where that cannot be foreseen."""
+        return self.days[0].starts_at if self.days else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,13 +201,14 @@ def _make_prospect(
 
 
 def _hold(prospect: Prospect, holds: Iterable[Hold], now: datetime) -> Prospect:
-    """What is held until a moment starts then."""
+    """What is held until a moment starts then, unless its provider is only tried again then."""
     in_force = causes.sort_in_force(holds, now=now)
     last = next((hold for hold in in_force if hold.reason not in _PLANNED), None)
     if last is None:
         return prospect
     parts = tuple(_delay(part, last) for part in prospect.parts)
-    return replace(prospect, parts=parts, is_held=prospect.is_held or last.until is None)
+    is_endless = any(hold.until is None or hold.reason in TRIED_AGAIN_REASONS for hold in in_force)
+    return replace(prospect, parts=parts, is_held=prospect.is_held or is_endless)
 
 
 def _delay(part: Part, hold: Hold) -> Part:

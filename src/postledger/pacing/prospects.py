@@ -74,7 +74,7 @@ class Prospect:
     opened_at: datetime
     parts: tuple[Part, ...]
     is_test: bool = False  # its mail goes to the sandbox, which has no limits
-    is_held: bool = False  # until a person acts
+    is_held: bool = False  # until a person acts or its provider answers
     delivery_window: Mapping[str, Any] | None = None  # hours of each recipient's own day
 
     @property

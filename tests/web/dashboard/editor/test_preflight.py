@@ -72,6 +72,14 @@ def test_the_forecast_shows_the_days_of_the_api_and_leads_to_what_would_change_i
     [end] = re.findall(r"9 recipients: finishes (.*?)\.</b>", page)
     assert f"<dt>Finishes</dt><dd>{end}<br>" in read_text(anna.get(asked))
     assert "The daily limit sets the pace." in read_text(anna.get(asked))
+    assert "The first email goes" not in read_text(anna.get(asked))
+    day = datetime.now(UTC) + timedelta(days=2)
+    week = {"weekdays": [day.weekday()], "spans": [["09:00", "10:00"]]}
+    Sender.objects.update(working_hours=week)
+    closed = read_text(anna.get(asked))
+    [first] = re.findall(r"<dd>Now<br>The first email goes (.*?), when the working hours", closed)
+    assert f"{day:%Y-%m-%d}T09:00" in first
+    Sender.objects.update(working_hours=None)
 
     ledger.hold_sender(sender, reason=Reason.PAUSED, actor="bob")
     held = anna.read(f"campaigns/{draft}/edit/checks/")
@@ -85,14 +93,21 @@ def test_a_held_sender_is_a_warning_that_leads_to_its_page(
     newsroom.people(alice, 2)
     sender = Campaign.objects.get(pk=draft).sender_id
     in_an_hour = datetime.now(UTC) + timedelta(hours=1)
-    ledger.hold_sender(sender, reason=Reason.PROVIDER_DOWN, actor="postledger", until=in_an_hour)
+    ledger.hold_sender(sender, reason=Reason.THROTTLED, actor="postledger", until=in_an_hour)
     passing = anna.read(f"campaigns/{draft}/edit/checks/")
+    down = {"reason": Reason.PROVIDER_DOWN, "detail": "closed", "is_account": True}
+    ledger.hold_sender(sender, actor="postledger", until=in_an_hour, **down)
+    unanswered = read_text(anna.get(f"campaigns/{draft}/edit/checks/"))
 
     ledger.hold_sender(sender, reason=Reason.PAUSED, actor="bob", detail="Nora: complaints")
     held = anna.read(f"campaigns/{draft}/edit/checks/")
 
     title = "Nothing would be sent until somebody releases the sender"
     assert title not in passing
+    assert "The sender is held" not in passing
+    assert "The sender is held: nothing would be sent until its provider answers" in unanswered
+    assert "The account of its sender is held because" in unanswered
+    assert "It cannot be foreseen when it ends: 2 emails would wait." in unanswered
     why = "The sender is held because a person paused it (Nora: complaints)."
     assert f"{title}</p><p>{why}</p>" in held
     assert f'href="{anna.url(f"senders/{sender}/")}">Go there</a>' in held

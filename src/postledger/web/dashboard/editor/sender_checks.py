@@ -11,6 +11,7 @@ from postledger.accounts.models import Sender
 from postledger.campaigns.drafts.recipients import RecipientCounts
 from postledger.deliveries.entries import Hold
 from postledger.deliveries.explanations import why
+from postledger.deliveries.reasons import TRIED_AGAIN_REASONS
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.editor.checks import OK, WARNING, Check
 from postledger.web.dashboard.senders import dns_words
@@ -30,9 +31,13 @@ def check_answer(sender: Sender) -> Iterator[Check]:
 
 
 def check_hold(sender: Sender, hold: Hold | None) -> Iterator[Check]:
-    """A hold with an end is no warning: the forecast counts with it."""
-    if hold is not None and hold.until is None:
-        title = _("Nothing would be sent until somebody releases the sender")
+    """A hold with an end is no warning where the forecast counts with it."""
+    if hold is None:
+        return
+    title = _("Nothing would be sent until somebody releases the sender")
+    if hold.until is not None:
+        title = _("The sender is held: nothing would be sent until its provider answers")
+    if hold.until is None or hold.reason in TRIED_AGAIN_REASONS:
         text = translate(why.explain_hold(hold).sentence)
         url = reverse("sender", args=[sender.workspace_id, sender.pk])
         yield Check(WARNING, title, text, url)

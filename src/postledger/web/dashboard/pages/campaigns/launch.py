@@ -1,7 +1,7 @@
 """Launches a draft: asks first, and names what goes to whom."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from postledger.accounts import queries as accounts
-from postledger.accounts import working_hours
+from postledger.accounts import sending_limits, working_hours
 from postledger.campaigns import listing
 from postledger.campaigns.drafts import drafts, origins, preview
 from postledger.campaigns.drafts.drafts import CampaignFacts
@@ -24,6 +24,7 @@ from postledger.campaigns.runs import progress
 from postledger.contacts import queries
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.mailing.content_source import InlineSource, PageSource
+from postledger.pacing import hours, stored
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import audience_words
@@ -42,6 +43,7 @@ from postledger.web.dashboard.parameters import read_text
 from postledger.web.dashboard.runs import rows
 from postledger.web.dashboard.senders import hours_words
 
+_MINUTE = timedelta(minutes=1)
 _FIELDS = ("seen", "shown", "typed", "sure")
 
 
@@ -156,7 +158,7 @@ def _ask(
         "asks_number": asks_number,
         "typed": answer.typed,
         "trouble": trouble,
-        **_name_parts(visitor, campaign, now=checked.at),
+        **_name_parts(visitor, checked),
     }
     status = 422 if trouble else 200
     return render_page(request, visitor, "dashboard/launch.html", values, status=status)
@@ -170,14 +172,18 @@ def _describe_hold(visitor: Visitor, checked: Preflight) -> Why | None:
     return why.describe_sender_hold(checked.hold, reverse("sender", args=[workspace_id, sender.pk]))
 
 
-def _name_parts(visitor: Visitor, campaign: CampaignFacts, *, now: datetime) -> Mapping[str, Any]:
+def _name_parts(visitor: Visitor, checked: Preflight) -> Mapping[str, Any]:
     """What goes to whom, from whom and when, in words."""
-    workspace_id, timing, window = visitor.workspace.pk, campaign.timing, campaign.delivery_window
+    campaign, now, workspace_id = checked.campaign, checked.at, visitor.workspace.pk
+    timing, window = campaign.timing, campaign.delivery_window
+    first_at = _find_first_time(checked)
     lists = queries.name_lists(workspace_id, [campaign.list_key or ""])
     return {
         "list_name": lists.get(campaign.list_key or "", ""),
         "audience": audience_words.describe_audience(workspace_id, campaign.audience),
         "subject": _find_subject(workspace_id, campaign, now=now),
+        "first_at": first_at,
+        "waits_for_hours": first_at is not None and _is_closed(workspace_id, campaign, now=now),
         "local_time": formats.full_time(timing.local_time) if timing.local_time else "",
         "hours": hours_words.describe_hours(
             working_hours.to_json(window), zone=_("of each reader's own day")
@@ -185,6 +191,26 @@ def _name_parts(visitor: Visitor, campaign: CampaignFacts, *, now: datetime) -> 
         if window
         else "",
     }
+
+
+def _find_first_time(checked: Preflight) -> datetime | None:
+    """When the first email goes, where that is not when it is launched or planned for."""
+    timing, first_at = checked.campaign.timing, checked.outlook.starts_at
+    if timing.local_time or first_at is None:
+        return None
+    begins = max(timing.at or checked.at, checked.at)
+    return first_at if first_at - begins >= _MINUTE else None
+
+
+def _is_closed(workspace_id: int, campaign: CampaignFacts, *, now: datetime) -> bool:
+    """Whether it begins outside of the hours of its sender, the workspace and the campaign."""
+    sender = accounts.find_sender(workspace_id, address=campaign.sender)
+    limits = sending_limits.describe(sender)
+    kept = [*stored.read_all_hours(limits)]
+    if campaign.delivery_window:
+        window = working_hours.to_json(campaign.delivery_window)
+        kept.append(stored.read_hours(window, zone=limits.zone))
+    return not hours.is_open(kept, max(campaign.timing.at or now, now))
 
 
 def _find_subject(workspace_id: int, campaign: CampaignFacts, *, now: datetime) -> str:
