@@ -133,6 +133,30 @@ def count_or_estimate(
         return ContactCount(estimate(workspace_id, audience), is_exact=False)
 
 
+_ON_BREAK: LiteralString = (
+    COUNT
+    + """ AND EXISTS (
+    SELECT FROM contacts_subscription AS taken
+    JOIN contacts_list AS list ON list.id = taken.list_id AND list.key = %(break_list)s
+    WHERE taken.contact_id = contact.id AND taken.snooze_until > statement_timestamp()
+)"""
+)
+
+
+def count_on_break(
+    workspace_id: int, audience: Filter, *, list_key: str, patience: timedelta = PATIENCE
+) -> int:
+    """How many contacts of an audience take a break from a list now; 0 when counting takes longer
+    than `patience`.
+    """
+    query = compile_query(_ON_BREAK, workspace_id, audience, {"break_list": list_key})
+    try:
+        with limited_time(patience):
+            return int(sql.rows(query.sql, query.params)[0][0])
+    except FilterTooCostlyError:
+        return 0
+
+
 def estimate(workspace_id: int, audience: Filter) -> int:
     """How many contacts PostgreSQL expects a filter to select, in any state; reads none."""
     query = compile_query("SELECT" + _SELECTED, workspace_id, audience)

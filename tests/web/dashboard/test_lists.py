@@ -12,7 +12,7 @@ from postledger.accounts import workspaces
 from postledger.contacts import counts, growth, segments
 from postledger.contacts.actions import contacts
 from postledger.contacts.growth import DayOfList
-from postledger.contacts.models import List, Segment, Suppression
+from postledger.contacts.models import List, Segment, Subscription, Suppression
 from postledger.contacts.states import ContactState, SubscriptionState, SuppressionReason
 from postledger.privacy import erasure
 from postledger.web.dashboard.audience import contact_search
@@ -69,14 +69,27 @@ def test_a_change_of_a_list_that_was_archived_meanwhile_says_that_nothing_was_sa
 
 def test_a_list_says_how_many_on_it_may_be_mailed_now(olivia: Person) -> None:
     people.news(olivia.workspace_id)
-    for address in ("one@example.com", "two@example.com", "three@example.com"):
-        people.member(olivia.workspace_id, address)
+    names = ("one", "two", "three", "four")
+    one, two, three, four = (
+        people.member(olivia.workspace_id, f"{name}@example.com") for name in names
+    )
     olivia.post("suppressions/new/", address="one@example.com")
+    assert " now</span>" not in olivia.read("lists/news/")
+    of_break = Subscription.objects.filter(contact_id__in=[one, two])
+    of_break.update(snooze_until=datetime(2040, 5, 17, 12, tzinfo=UTC))
+    people.leave(olivia.workspace_id, "four@example.com")
 
     page = olivia.read("lists/news/")
 
     query = "list=news&amp;on=active&amp;state=active"
-    assert f'<a class="num" href="{olivia.url("contacts/")}?{query}">2</a>' in page
+    number = f'<a class="num" href="{olivia.url("contacts/")}?{query}">2</a>'
+    assert f'{number} <span class="quiet">1 of them takes a break now</span>' in page
+    left = "list=news&amp;on=active&amp;state=unsubscribed"
+    assert f'<a class="num" href="{olivia.url("contacts/")}?{left}">1</a>' in page
+    card = olivia.read(f"contacts/{four}/").partition('id="h-lists"')[2].partition("</section>")[0]
+    assert "Unsubscribed · " in card
+    assert "Suppressed" not in card
+    assert "Active · " in olivia.read(f"contacts/{three}/")
     found = olivia.read("contacts/", list="news", on="active", state="active")
     assert ["one@" in found, "two@" in found, "three@" in found] == [False, True, True]
 

@@ -115,14 +115,18 @@ def _list_subscriptions(
     workspace_id: int, contact: Contact, kept: Sequence[Suppression], *, now: datetime
 ) -> list[Mapping[str, Any]]:
     """The lists of a contact; an active one that a suppression stops is not shown as active, and
-    since the moment of the suppression.
+    since the moment of the suppression. One that ended with an unsubscribe from everything was
+    ended by the contact, and not by somebody else.
     """
     stop = next((one for one in kept if one.list is None), None)
     shown: list[Mapping[str, Any]] = []
     for one in queries.list_subscriptions(workspace_id, contact_id=contact.pk):
         is_stopped = stop is not None and one.state == SubscriptionState.ACTIVE
-        state = SubscriptionState.SUPPRESSED if is_stopped else one.state
-        since = stop.created_at if stop and is_stopped else one.changed_at
+        state, since = one.state, one.changed_at
+        if stop is not None and is_stopped:
+            has_left = stop.reason == SuppressionReason.UNSUBSCRIBED
+            ended = SubscriptionState.UNSUBSCRIBED if has_left else SubscriptionState.SUPPRESSED
+            state, since = ended, stop.created_at
         shown.append(
             {
                 "of": one,

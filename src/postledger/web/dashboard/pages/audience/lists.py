@@ -25,10 +25,18 @@ from postledger.campaigns import listing
 from postledger.contacts import audience, counts, growth, lists
 from postledger.contacts.audience import FilterTooCostlyError
 from postledger.contacts.counts import ContactCount
-from postledger.contacts.filters.expressions import All, OnList, Standing, Stands
+from postledger.contacts.filters.expressions import (
+    All,
+    Column,
+    Comparison,
+    OnList,
+    Op,
+    Standing,
+    Stands,
+)
 from postledger.contacts.growth import DayOfList
 from postledger.contacts.models import List
-from postledger.contacts.states import ListKind, SubscriptionState
+from postledger.contacts.states import ContactState, ListKind, SubscriptionState
 from postledger.lib.errors import RefusedError
 from postledger.lib.keys import make_key
 from postledger.web.dashboard import formats
@@ -233,6 +241,7 @@ def _show_list(request: HttpRequest, visitor: Visitor, shown: List, form: ListFo
             for state in SubscriptionState
         ],
         "mailable": _count_mailable(visitor, shown),
+        "left_everything": _count_left(visitor, shown),
         "days": days[::-1],
         "joined": sum(day.joined for day in days),
         "left": sum(day.left for day in days),
@@ -263,12 +272,33 @@ def _link(
 
 
 def _count_mailable(visitor: Visitor, shown: List) -> Mapping[str, Any]:
-    """Those on the list whom nothing else keeps from its email, with the contacts behind them."""
+    """Those on the list whom nothing else keeps from its email, with the contacts behind them, and
+    how many of them take a break.
+    """
     wanted = All((OnList(shown.key, (SubscriptionState.ACTIVE,)), Stands(Standing.MAILABLE)))
     number = audience.count_or_estimate(visitor.workspace.pk, wanted, patience=_PATIENCE)
-    query = {"list": shown.key, "on": SubscriptionState.ACTIVE, "state": Standing.MAILABLE}
-    url = reverse("contacts", args=[visitor.workspace.pk])
-    return {"of": number, "url": f"{url}?{urlencode(query)}"}
+    on_break = audience.count_on_break(
+        visitor.workspace.pk, wanted, list_key=shown.key, patience=_PATIENCE
+    )
+    url = _find_search_url(visitor, shown, Standing.MAILABLE)
+    return {"of": number, "url": url, "on_break": on_break}
+
+
+def _count_left(visitor: Visitor, shown: List) -> Mapping[str, Any]:
+    """Those on the list who unsubscribed from everything, with the contacts behind them."""
+    wanted = All(
+        (
+            OnList(shown.key, (SubscriptionState.ACTIVE,)),
+            Comparison(Column.STATE, Op.IS, ContactState.UNSUBSCRIBED.value),
+        )
+    )
+    number = audience.count_or_estimate(visitor.workspace.pk, wanted, patience=_PATIENCE)
+    return {"of": number, "url": _find_search_url(visitor, shown, ContactState.UNSUBSCRIBED)}
+
+
+def _find_search_url(visitor: Visitor, shown: List, state: Standing | ContactState) -> str:
+    query = {"list": shown.key, "on": SubscriptionState.ACTIVE, "state": state}
+    return f"{reverse('contacts', args=[visitor.workspace.pk])}?{urlencode(query)}"
 
 
 def _read_growth(visitor: Visitor, shown: List) -> Sequence[DayOfList]:
