@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from postledger.accounts.models import AuditEntry
+from postledger.accounts.models import AuditEntry, Sender
 from postledger.accounts.people.roles import Role
 from postledger.alerts.detection import Cause
 from postledger.alerts.models import Alert
-from postledger.deliveries import entries, queries
+from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.attention import dead_letters, deciding, doubts
 from postledger.deliveries.entries import Entry
 from postledger.deliveries.models import Stream
+from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
 from postledger.web.dashboard import needs
@@ -315,8 +316,17 @@ def test_a_held_sender_says_why_and_is_released(anna: Person) -> None:
     sender = cast.sender()
 
     html = read(anna)
+    Sender.objects.filter(pk=sender.pk).update(is_default=False, archived_at=sender.created_at)
+    archived_with_mail = read(anna)
+    idle_id = Sender.objects.create(
+        workspace=sender.workspace, address="old@acme.example", archived_at=sender.created_at
+    ).pk
+    ledger.hold_sender(idle_id, reason=Reason.PAUSED, actor="bob")
+    with_idle = read(anna)
     after = send(anna, f"attention/senders/{sender.pk}/release/")
 
+    assert f"{sender.address}: " in archived_with_mail
+    assert "old@acme.example" not in with_idle
     assert f"{sender.address}: " in html
     assert "SES_ACCOUNT_SENDING_PAUSED" in html
     assert "Released. Its mail goes on now." in after

@@ -92,7 +92,7 @@ def _read_needs(workspace_id: int, *, now: datetime) -> Needs:
     return Needs(
         doubts=[group for group in doubts.group_doubts(workspace_id) if not group.is_test],
         dead_letters=dead_letters.group_dead_letters(workspace_id),
-        senders=holds.list_held_senders(workspace_id, now=now),
+        senders=_list_held_senders(workspace_id, now=now),
         streams=_list_stopped_streams(workspace_id),
         alerts=[
             alert
@@ -100,6 +100,12 @@ def _read_needs(workspace_id: int, *, now: datetime) -> Needs:
             if alert.cause not in _SHOWN_ELSEWHERE
         ],
     )
+
+
+def _list_held_senders(workspace_id: int, *, now: datetime) -> list[HeldSender]:
+    """An archived one counts while mail of it waits."""
+    held = holds.list_held_senders(workspace_id, now=now)
+    return [one for one in held if one.sender.archived_at is None or one.waiting]
 
 
 def _list_stopped_streams(workspace_id: int) -> list[HeldStream]:
