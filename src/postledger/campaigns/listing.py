@@ -14,6 +14,7 @@ from postledger.campaigns.runs import progress, run_causes
 from postledger.campaigns.runs.progress import Progress, ReadRun
 from postledger.campaigns.states import RunState
 from postledger.deliveries import queries
+from postledger.deliveries.entries import Hold
 from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.queries import Books
 from postledger.lib.ids import LAST_ID
@@ -138,6 +139,7 @@ class LaunchRow:
     state: RunState
     books: Books
     next_due_at: datetime | None  # of its first waiting mail; None: none waits
+    holds: Sequence[Hold]  # first the one that ends last
 
 
 def list_launches(workspace_id: int, campaign_id: int, *, now: datetime) -> list[LaunchRow]:
@@ -158,8 +160,11 @@ def list_launches(workspace_id: int, campaign_id: int, *, now: datetime) -> list
             state,
             books,
             min((wait.next_due_at for wait in waits.get(run.stream_id, ())), default=None),
+            holds,
         )
-        for run, (state, books) in zip(runs, progress.read_states(runs, now=now), strict=True)
+        for run, (state, books, holds) in zip(
+            runs, progress.read_states(runs, now=now), strict=True
+        )
     ]
 
 

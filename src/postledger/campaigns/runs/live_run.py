@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from postledger.accounts import queries
 from postledger.campaigns.models import Campaign
 from postledger.campaigns.runs import progress, report, retry_outlook, run_causes, run_leavers
 from postledger.campaigns.runs.progress import Progress
@@ -24,7 +25,7 @@ class LiveRun:
     name: str  # of the campaign
     tag: str
     list_key: str  # empty: all that the workspace sends
-    sender: str
+    sender: str  # of this run: the draft of a test may have another one since
     sender_id: int
     is_deleted: bool  # the draft, after this test
     progress: Progress
@@ -38,17 +39,22 @@ class LiveRun:
 def read_live_run(
     workspace_id: int, run_id: UUID, *, only_sandboxed: bool = False, now: datetime
 ) -> LiveRun:
-    """Ten queries, and up to three more where mail failed or people left."""
+    """Ten queries, and up to four more where mail failed, people left, or the draft of a test has
+    another sender by now.
+    """
     run = find_run(workspace_id, run_id, only_sandboxed=only_sandboxed)
     campaign = Campaign.with_deleted.select_related("sender").get(pk=run.campaign_id)
     [read] = progress.read_runs([run], now=now)
+    sender = campaign.sender
+    if read.stream is not None and read.stream.sender_id != sender.pk:
+        sender = queries.get_sender(workspace_id, read.stream.sender_id)
     has_failed = read.progress.books.counts[State.FAILED] > 0
     return LiveRun(
         name=campaign.name,
         tag=campaign.tag,
         list_key=run.list_key,
-        sender=campaign.sender.address,
-        sender_id=read.stream.sender_id if read.stream else campaign.sender_id,
+        sender=sender.address,
+        sender_id=sender.pk,
         is_deleted=campaign.deleted_at is not None,
         progress=read.progress,
         causes=run_causes.explain_run(read, now=now),

@@ -202,26 +202,36 @@ def find_start(run: Run) -> datetime | None:
     return min(scheduled) if scheduled and len(scheduled) == len(moments) else None
 
 
-def read_states(runs: Sequence[Run], *, now: datetime) -> list[tuple[RunState, Books]]:
-    """The states and books of some runs, in their order; two queries."""
+def read_states(
+    runs: Sequence[Run], *, now: datetime
+) -> list[tuple[RunState, Books, Sequence[Hold]]]:
+    """The states and books of some runs and what holds them, in their order; two queries."""
     ids = [run.stream_id for run in runs]
     streams, books = queries.find_streams(ids), queries.read_books(ids)
     return [
-        (_find_state(run, books[id_], streams.get(id_), now), books[id_])
+        (
+            _find_state(run, books[id_], streams.get(id_), now),
+            books[id_],
+            _list_holds(streams.get(id_), now),
+        )
         for id_, run in zip(ids, runs, strict=True)
     ]
 
 
 def _find_state(run: Run, books: Books, stream: StreamFacts | None, now: datetime) -> RunState:
-    is_held = _is_paused(causes.sort_in_force(stream.holds if stream else (), now=now))
+    is_held = _is_paused(_list_holds(stream, now))
     is_cancelled = queries.is_cancelled(stream)
     return states.state_of(facts(run, books, is_cancelled=is_cancelled, is_held=is_held))
+
+
+def _list_holds(stream: StreamFacts | None, now: datetime) -> Sequence[Hold]:
+    return causes.sort_in_force(stream.holds if stream else (), now=now)
 
 
 def _read_run(run: Run, figures: _Figures, now: datetime) -> ReadRun:
     stream = figures.streams.get(run.stream_id)
     books = figures.books[run.stream_id]
-    holds = causes.sort_in_force(stream.holds if stream else (), now=now)
+    holds = _list_holds(stream, now)
     is_cancelled = queries.is_cancelled(stream)
     state = _find_state(run, books, stream, now)
     waits = figures.waits[run.stream_id]

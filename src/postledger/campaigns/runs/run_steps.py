@@ -3,12 +3,13 @@
 The actions check again: a run may move between the look and the click.
 """
 
+from collections.abc import Iterable
 from enum import StrEnum
 
-from postledger.campaigns.runs.progress import Progress
+from postledger.campaigns.runs.progress import Progress, RunHold
 from postledger.campaigns.runs.retry_outlook import RetryOutlook
 from postledger.campaigns.states import RunState
-from postledger.deliveries.entries import HoldScope
+from postledger.deliveries.entries import Hold, HoldScope
 from postledger.deliveries.reasons import LIMIT_REASONS
 from postledger.deliveries.states import State
 
@@ -46,10 +47,10 @@ def is_over(run: Progress) -> bool:
     return run.state in _OVER
 
 
-def is_paused(run: Progress) -> bool:
+def is_paused(holds: Iterable[Hold | RunHold]) -> bool:
     """Whether a resume would end a hold of the run itself."""
     return any(
-        hold.scope is HoldScope.STREAM and hold.reason not in LIMIT_REASONS for hold in run.holds
+        hold.scope is HoldScope.STREAM and hold.reason not in LIMIT_REASONS for hold in holds
     )
 
 
@@ -67,9 +68,9 @@ def find_obstacle(step: Step, run: Progress, retry: RetryOutlook) -> Obstacle | 
     """What stands in the way of the step; None if it is possible."""
     match step:
         case Step.PAUSE:
-            return Obstacle.PAUSED_ALREADY if is_paused(run) else _without_waiting(run)
+            return Obstacle.PAUSED_ALREADY if is_paused(run.holds) else _without_waiting(run)
         case Step.RESUME:
-            return _when_over(run) or (None if is_paused(run) else Obstacle.NOT_PAUSED)
+            return _when_over(run) or (None if is_paused(run.holds) else Obstacle.NOT_PAUSED)
         case Step.CANCEL:
             return _without_waiting(run)
         case Step.RETRY:

@@ -4,7 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from postledger.campaigns.models import Run
+from postledger.accounts.models import Sender
+from postledger.campaigns.models import Campaign, Run
+from postledger.deliveries import ledger
+from postledger.deliveries.reasons import Reason
 from postledger.web.dashboard.editor import readings
 from postledger.web.dashboard.editor.readings import ReaderUnknownError
 from tests.campaigns import press
@@ -39,6 +42,16 @@ def test_a_test_goes_to_the_addresses_as_a_contact_would_get_it(
     assert 'hx-trigger="every 4s"' in state
     assert 'id="test-to-error"' not in state
     assert anna.get(path).headers["Location"] == anna.url(f"campaigns/{draft}/edit/checks/")
+    sender = Campaign.objects.get(pk=draft).sender
+    ledger.hold_sender(sender.pk, reason=Reason.SENDER_BLOCKED, actor="x", detail="no such key")
+    held = read_text(anna.client.get(url, headers=PART))
+    assert "</svg>Held</span>" in held
+    assert "The sender is held because the provider refuses this sender (no such key)." in held
+    assert "Paused" not in held
+    other = Sender.objects.create(workspace=sender.workspace, address="boletim@acme.example")
+    Campaign.objects.update(sender=other)
+    of_run = read_text(anna.get(f"campaigns/runs/{run.pk}/"))
+    assert f"A test from {sender.address}. Sent by" in of_run
     assert (run.is_test, run.test_contact_id, run.actor) == (True, mira, anna.actor)
     check_focus(wrong, "to")
     assert 'value="no address"' in read_text(wrong)

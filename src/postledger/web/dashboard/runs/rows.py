@@ -15,7 +15,8 @@ from postledger.campaigns.listing import CampaignGroup, LaunchRow
 from postledger.campaigns.runs import run_steps
 from postledger.campaigns.runs.progress import Progress
 from postledger.campaigns.states import RunState
-from postledger.deliveries.entries import HoldScope
+from postledger.deliveries.entries import Hold, HoldScope
+from postledger.deliveries.explanations import why
 from postledger.deliveries.explanations.why import Cause
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -37,6 +38,7 @@ class RunRow:
     url: str
     mails_url: str
     starts_at: datetime | None = None  # of a run that is scheduled and has not begun
+    hold: str = ""  # why it is held
 
     @property
     def accepted(self) -> int:
@@ -68,14 +70,23 @@ def make_run_row(workspace_id: int, run: Progress | LaunchRow, *, now: datetime)
             run.state,
             is_scheduled=starts_at is not None,
             is_waiting=is_all_later(run, now),
-            is_sender_held=isinstance(run, Progress) and is_sender_held(run),
+            is_sender_held=is_sender_held(run),
             books=run.books,
         ),
         balance=balance.build_balance(run.books.planned, run.books.states, url=mails_url),
         url=reverse("run", args=[workspace_id, run.run_id]),
         mails_url=mails_url,
         starts_at=starts_at,
+        hold=_explain_hold(run) if run.state is RunState.PAUSED else "",
     )
+
+
+def _explain_hold(run: Progress | LaunchRow) -> str:
+    """Why a run of a table stands still; of a pause its badge says enough."""
+    first = run.holds[0] if run.holds else None
+    if not isinstance(first, Hold) or first.reason is Reason.PAUSED:
+        return ""
+    return translate(why.explain_hold(first).sentence)
 
 
 def find_mails_url(workspace_id: int, campaign_id: int, run_id: UUID) -> str:
@@ -101,9 +112,9 @@ def can_be_replaced(run: Progress, now: datetime) -> bool:
     return not run.is_remaining and is_ahead(run, now)
 
 
-def is_sender_held(run: Progress) -> bool:
+def is_sender_held(run: Progress | LaunchRow) -> bool:
     """Whether its sender, or the account, is held and the run itself goes on."""
-    return bool(run.holds) and not run_steps.is_paused(run)
+    return bool(run.holds) and not run_steps.is_paused(run.holds)
 
 
 def is_all_later(run: Progress | LaunchRow, now: datetime) -> bool:

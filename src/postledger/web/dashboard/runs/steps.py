@@ -34,7 +34,7 @@ class Button:
 
 def list_head(visitor: Visitor, live: LiveRun, *, now: datetime) -> Sequence[Button]:
     """For the head of the page."""
-    first = Step.RESUME if run_steps.is_paused(live.progress) else Step.PAUSE
+    first = Step.RESUME if run_steps.is_paused(live.progress.holds) else Step.PAUSE
     buttons = _list(visitor, live, [first, Step.CANCEL])
     if not rows.can_be_replaced(live.progress, now):
         return buttons
