@@ -92,7 +92,7 @@ def test_an_archived_sender_takes_no_new_mail_until_it_is_restored(acme: int) ->
     sender_id = make_sender(acme, "help")
 
     archived = [senders.archive_sender(acme, sender_id=sender_id, actor="bob") for _ in range(2)]
-    with pytest.raises(SenderArchivedError, match="postledger sender restore") as refused:
+    with pytest.raises(SenderArchivedError, match="on its page under Senders") as refused:
         queries.select_sender(acme, address="help@acme.example")
     with pytest.raises(SenderArchivedError):
         senders.set_default(acme, sender_id=sender_id, actor="bob")

@@ -226,7 +226,7 @@ def refuse_archived(sender: Sender) -> None:
         raise SenderArchivedError(
             say(
                 "The sender %(address)s is archived and takes no new mail. Choose another sender,"
-                " or restore this one: postledger sender restore.",
+                " or restore this one on its page under Senders.",
                 address=sender.address,
             )
         )

@@ -77,6 +77,7 @@ def test_a_draft_whose_list_or_sender_was_archived_is_saved_and_gets_others(
         assert f'<span class="error" id="id_{field}_error">' in page
         assert words[one] in page
         assert words[one] in part
+        assert "postledger sender" not in checks
         assert (words[one] if one == "sender" else "The list Gone is archived") in checks
         assert words[one] not in after
     assert "It was not launched: The " in refused

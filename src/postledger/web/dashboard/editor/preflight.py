@@ -15,7 +15,7 @@ from postledger.accounts import queries as accounts
 from postledger.accounts.integrations import IntegrationKind
 from postledger.accounts.models import Sender
 from postledger.accounts.people.roles import Permission
-from postledger.accounts.queries import Organisation
+from postledger.accounts.queries import Organisation, SenderArchivedError
 from postledger.campaigns.drafts import drafts, forecasts, recipients
 from postledger.campaigns.drafts.drafts import CampaignFacts
 from postledger.campaigns.drafts.recipients import RecipientCounts
@@ -209,6 +209,9 @@ def _check_parts(workspace_id: int, campaign: CampaignFacts, *, now: datetime) -
             yield Check(PROBLEM, title, text, "#audience")
             continue
         title, url = titles[part]
+        if isinstance(refusal, SenderArchivedError):
+            sender = accounts.find_sender(workspace_id, address=campaign.sender)
+            url = reverse("sender", args=[workspace_id, sender.pk])
         yield Check(PROBLEM, title, translate(refusal), url)
 
 
