@@ -7,6 +7,7 @@ from django.db import transaction
 from pytest_django import Settings
 from structlog.testing import capture_logs
 
+from postledger.accounts.models import AuditEntry
 from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.campaigns.planning import planning
@@ -91,6 +92,7 @@ def test_a_cancelled_run_is_logged_when_it_is_cancelled_and_when_it_ends(acme: i
     lines = logged(cancel)
 
     assert [line["event"] for line in lines] == ["campaign cancelled", "campaign ended"]
+    assert AuditEntry.objects.filter(action="campaign.cancelled").count() == 1
     assert lines[-1]["ended_as"] == "cancelled"
 
 
@@ -103,8 +105,17 @@ def test_a_test_is_logged_as_one(acme: int) -> None:
         )
 
     [line] = logged(test)
+    planning.plan_run(Run.objects.get().pk)
+    cast.book(Run.objects.get().stream_id, taken)
+    run_control.end_finished_runs()
 
     assert (line["event"], line["is_test"]) == ("campaign tested", True)
+    assert Run.objects.get().ended_as == "sent"
+    actions = AuditEntry.objects.filter(action__startswith="campaign.").values_list("action")
+    assert [action for (action,) in actions.order_by("pk")] == [
+        "campaign.created",
+        "campaign.tested",
+    ], "the campaign itself was not sent"
 
 
 def test_a_launch_that_is_rolled_back_is_not_logged(acme: int) -> None:

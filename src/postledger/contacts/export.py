@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import LiteralString, TextIO
 
+from postledger.accounts import trail
 from postledger.contacts import audience as audiences
 from postledger.contacts import sql
 from postledger.contacts.csv_columns import (
@@ -96,6 +97,14 @@ def write(
     lines = csv_lines(workspace_id, audience, is_raw=is_raw, patience=_LONG)
     file.write(next(lines))  # the header
     return sum(1 for line in lines if file.write(line))
+
+
+def note_export(
+    workspace_id: int, *, actor: str, list_key: str = "", **narrowed: trail.Fact
+) -> None:
+    """Notes that contacts leave: who takes them and by which search, but no address."""
+    data = {"list": list_key, **narrowed}
+    trail.note(workspace_id, actor=actor, action="contacts.exported", subject="contacts", data=data)
 
 
 def list_recipients(list_key: str) -> Filter:

@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from postledger.accounts.models import User
+from postledger.accounts.models import AuditEntry, User
 from postledger.accounts.people.roles import Role
 from postledger.contacts.actions import contacts
 from postledger.contacts.details import Changes, Details
@@ -366,6 +366,10 @@ def test_exports_are_those_of_the_api(olivia: Person, mira: int) -> None:
     listed = olivia.get("contacts/export.csv", q="novak")
     nobody = olivia.get("contacts/export.csv", q="nobody")
 
+    noted = AuditEntry.objects.filter(action="contacts.exported", actor=olivia.actor)
+    [entry, _of_nobody] = noted.order_by("pk")
+    asked = {"list": "", "state": None, "has_words": True, "has_conditions": False}
+    assert (entry.subject, entry.data) == ("contacts", asked), "no address stays there"
     assert json.loads(person.content)["contacts"][0]["name"] == "Mira Novak"
     assert MIRA not in person.headers["Content-Disposition"]
     listed_file = b"".join(listed.streaming_content).decode()

@@ -578,6 +578,9 @@ def test_the_report_is_that_of_the_api(alice: Caller, anna: Person) -> None:
     answer = anna.get(page(run_id, "report.csv"))
 
     assert answer.getvalue().decode() == alice.get(f"/v1/runs/{run_id}/report.csv").body
+    noted = AuditEntry.objects.filter(action="campaign.report_downloaded", subject=f"run {run_id}")
+    assert (noted.count(), noted.filter(actor=anna.actor).count()) == (2, 1)
+    assert "downloaded its report." in anna.read(page(run_id))
 
 
 def test_the_file_of_the_report_is_called_as_the_campaign_is_now(

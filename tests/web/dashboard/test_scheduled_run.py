@@ -63,6 +63,10 @@ def test_a_scheduled_run_says_when_it_begins_and_nowhere_that_it_was_launched(
         assert SHOWN in shown
         assert "aunched" not in shown.partition("<main")[2]
     assert "scheduled it." in page
+    log = re.sub("<[^>]*>", "", anna.read("settings/audit/"))
+    assert "scheduled the campaign" in log
+    assert f"begins {BEGINS:%Y-%m-%d %H:%M}" in log
+    assert "launched the campaign" not in log
     [row] = listing.read_page(anna.workspace_id, now=datetime.now(UTC)).rows
     assert row.group is CampaignGroup.WAITING
 

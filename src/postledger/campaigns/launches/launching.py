@@ -20,7 +20,7 @@ from postledger.accounts import trail
 from postledger.accounts.models import Sender
 from postledger.campaigns.launches import previous_runs, test_sends, waves
 from postledger.campaigns.models import Campaign, Run
-from postledger.campaigns.runs import run_log
+from postledger.campaigns.runs import progress, run_log
 from postledger.campaigns.runs.run_lookup import CampaignUnknownError, find_run
 from postledger.contacts import lists
 from postledger.contacts import queries as contacts
@@ -298,12 +298,13 @@ def _create_run(campaign: Campaign, launch: Launch, content: Snapshot) -> UUID:
     if launch.test_addresses is not None:
         test_sends.plan_test(run, content.choice, launch.test_addresses, launch.test_contact)
     run_log.log("campaign tested" if run.is_test else "campaign launched", run)
+    begins = None if run.is_test else progress.find_start(run)
     trail.note(
         workspace_id,
         actor=launch.actor,
         action="campaign.tested" if run.is_test else "campaign.launched",
         subject=f"campaign {campaign.tag}",
-        data={"run": str(run.pk)},
+        data={"run": str(run.pk)} | ({"begins": begins.isoformat()} if begins else {}),
     )
     return run.pk
 

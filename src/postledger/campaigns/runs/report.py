@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from postledger.accounts import trail
 from postledger.campaigns.models import Campaign
 from postledger.campaigns.runs import progress
 from postledger.campaigns.runs.run_lookup import find_run
@@ -29,6 +30,12 @@ COLUMNS = (
 def write_csv(workspace_id: int, run_id: UUID) -> Iterator[str]:
     """The lines of the file, read lazily; an unknown run is refused at once."""
     return _write_lines(find_run(workspace_id, run_id).stream_id)
+
+
+def note_download(workspace_id: int, run_id: UUID, *, actor: str) -> None:
+    """Notes that the addresses of a run leave, and who takes them."""
+    action: trail.Action = "campaign.report_downloaded"
+    trail.note(workspace_id, actor=actor, action=action, subject=f"run {run_id}")
 
 
 def name_file(workspace_id: int, run_id: UUID) -> str:

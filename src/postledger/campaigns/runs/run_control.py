@@ -29,7 +29,6 @@ ENDED_AT_ONCE = 1_000
 _IN_THE_TRAIL: Mapping[Ending, trail.Action] = {
     Ending.SENT: "campaign.sent",
     Ending.CLOSED: "campaign.closed",
-    Ending.CANCELLED: "campaign.cancelled",
 }
 _SLIM = (
     *("workspace_id", "campaign_id", "stream_id", "is_test"),
@@ -184,7 +183,9 @@ def _end(run: Run, ending: Ending, actor: str) -> bool:
     live = Run.objects.filter(pk=run.pk, ended_at=None)
     if not live.update(ended_at=Now(), ended_as=ending.value, ended_by=actor):
         return False
-    _note_in_trail(run, _IN_THE_TRAIL[ending], actor)
+    # A test that went is no news, and a cancelled run was noted when it was cancelled.
+    if ending is Ending.CLOSED or (ending is Ending.SENT and not run.is_test):
+        _note_in_trail(run, _IN_THE_TRAIL[ending], actor)
     run_log.log("campaign ended", run, ended_as=ending.value)
     return True
 

@@ -234,6 +234,12 @@ def export_contacts(call: Call, query: Query[ExportQuery]) -> StreamingHttpRespo
     Safe for spreadsheets: cells that they would execute begin with an apostrophe.
     """
     lines = export.csv_lines(call.workspace_id, query.audience(call.now))
+    export.note_export(
+        call.workspace_id,
+        actor=call.actor,
+        list_key=query.list or "",
+        has_conditions=query.filter is not None,
+    )
     return csv_response(lines, file_name="contacts.csv")
 
 

@@ -110,6 +110,7 @@ def get_run_report(call: Call, run_id: RunId) -> StreamingHttpResponse:
     Safe for spreadsheets: cells that they would execute begin with an apostrophe.
     """
     lines = report.write_csv(call.workspace_id, run_id)
+    report.note_download(call.workspace_id, run_id, actor=call.actor)
     return csv_response(lines, file_name=report.name_file(call.workspace_id, run_id))
 
 

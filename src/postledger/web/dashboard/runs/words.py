@@ -100,6 +100,11 @@ _DEEDS: Mapping[str, tuple[Word, str, str]] = {
     "campaign.resumed": (gettext_lazy("%(name)s resumed it."), "play", "good"),
     "campaign.cancelled": (gettext_lazy("%(name)s cancelled it."), "stop", ""),
     "campaign.closed": (gettext_lazy("%(name)s closed it with its failures."), "stop", ""),
+    "campaign.report_downloaded": (
+        gettext_lazy("%(name)s downloaded its report."),
+        "download",
+        "",
+    ),
     "campaign.sent": (gettext_lazy("Every email has a result."), "check", "good"),
 }
 

@@ -21,7 +21,7 @@ _WHAT: Final = "\0"  # stands in a sentence where the name of the thing will
 # Facts that sentences say.
 _SAID: Final = {"contacts", "count", "from", "requeued", "to", "version", "waiting", "zone"}
 # What a fact is, its name says: others may be what people wrote, and look like anything.
-_MOMENTS: Final = {"until", "works_until"}
+_MOMENTS: Final = {"begins", "until", "works_until"}
 _ROLE_FACTS: Final = {"role", "from", "to"}
 
 # `who` did it, `what` is the name of the thing, and `number` how many there were. Other places are
@@ -63,6 +63,9 @@ SENTENCES: Final[Mapping[Action, Promise | str]] = {
         "requeued",
     ),
     "campaign.closed": gettext_lazy("%(who)s closed the campaign %(what)s with its failures."),
+    "campaign.report_downloaded": gettext_lazy(
+        "%(who)s downloaded the report of the campaign %(what)s, with its addresses."
+    ),
     "campaign.sent": gettext_lazy("The campaign %(what)s ended: every email has a result."),
     "contact.created": gettext_lazy("%(who)s added the contact %(what)s."),
     "contact.changed": gettext_lazy("%(who)s changed the contact %(what)s."),
@@ -82,6 +85,7 @@ SENTENCES: Final[Mapping[Action, Promise | str]] = {
         "%(who)s removed %(number)s contacts from the list %(what)s.",
         "contacts",
     ),
+    "contacts.exported": gettext_lazy("%(who)s exported contacts."),
     "contacts.suppressed": ngettext_lazy(
         "%(who)s suppressed %(number)s contact.",
         "%(who)s suppressed %(number)s contacts.",
@@ -233,7 +237,7 @@ def describe_deed(entry: AuditEntry, *, name: str, thing: Thing | None) -> Deed:
         "number": formats.count(numbers[0]) if numbers else "",
     }
     try:
-        sentence = SENTENCES[cast("Action", entry.action)] % places
+        sentence = _find_sentence(entry) % places
     except KeyError:  # an action, or its facts, as another release wrote them
         sentence = _("%(who)s: %(action)s, %(what)s.") % {**places, "action": entry.action}
     before, mark, after = str(sentence).partition(_WHAT)
@@ -244,6 +248,12 @@ def describe_deed(entry: AuditEntry, *, name: str, thing: Thing | None) -> Deed:
         if fact not in _SAID and value not in (None, False, "", about.name)
     ]
     return Deed(before, about.name if mark else "", about.url, after, unsaid)
+
+
+def _find_sentence(entry: AuditEntry) -> Promise | str:
+    if entry.action == "campaign.launched" and entry.data.get("begins"):
+        return _("%(who)s scheduled the campaign %(what)s.")
+    return SENTENCES[cast("Action", entry.action)]
 
 
 def find_subject(entry: AuditEntry) -> str:

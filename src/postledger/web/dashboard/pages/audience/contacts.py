@@ -99,6 +99,14 @@ def export_csv(request: HttpRequest, visitor: Visitor) -> HttpResponseBase:
     except RefusedError:  # the list says what is wrong with the search
         url = reverse("contacts", args=[visitor.workspace.pk])
         return redirect(f"{url}{_page_url(request)}")
+    export.note_export(
+        visitor.workspace.pk,
+        actor=visitor.actor,
+        list_key=search.list_key,
+        state=search.state,
+        has_words=bool(search.words),
+        has_conditions=search.has_conditions,
+    )
     # Without the mark Excel takes the file for one of another encoding.
     return csv_response(chain(["\ufeff"], lines), file_name="contacts.csv")
 

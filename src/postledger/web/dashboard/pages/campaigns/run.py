@@ -124,6 +124,7 @@ def show_leavers(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpRe
 
 def download_report(_request: HttpRequest, visitor: Visitor, run_id: UUID) -> StreamingHttpResponse:
     lines = report.write_csv(visitor.workspace.pk, run_id)
+    report.note_download(visitor.workspace.pk, run_id, actor=visitor.actor)
     return csv_response(lines, file_name=report.name_file(visitor.workspace.pk, run_id))
 
 
