@@ -45,8 +45,9 @@ def test_two_causes_are_told_and_the_one_that_ends_last_comes_first() -> None:
         NOON,
         NOON + 5 * HOUR,
         "the next opening comes",
-        "Wait, or change the working hours of the workspace or the sender. A run keeps the delivery"
-        " window that its campaign had at the launch.",
+        "Wait, or change the working hours of the sender: on its page, by Edit limits. Those of the"
+        " workspace are changed by its operator. A run keeps the delivery window that its campaign"
+        " had at the launch (postledger workspace hours).",
         scope=HoldScope.STREAM,
     )
     assert (second.code, second.until) == ("rate_per_hour", NOON + HOUR)

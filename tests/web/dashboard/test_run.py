@@ -24,6 +24,7 @@ from postledger.contacts.models import Contact
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.entries import Entry
 from postledger.deliveries.figures import pace
+from postledger.deliveries.ledger import LimitCause
 from postledger.deliveries.models import Delivery, StreamPace
 from postledger.deliveries.reasons import Reason
 from postledger.web.dashboard.runs import questions
@@ -817,11 +818,30 @@ def test_a_paused_run_says_so_among_what_its_mail_waits_for_and_a_cancelled_one_
     paused = read_waits()
     alice.post(f"/v1/runs/{run_id}/cancel", None)
     cancelled = read_waits()
+    ledger.drain(newsroom.stream_of(run_id))
+    top = anna.read(page(run_id)).partition('id="books"')[0]
 
+    assert "What you can do</dt><dd>Send it to the people who did not get it" in top
+    assert f'<a class="btn" href="{anna.url(page(run_id, "remaining/"))}">Send to the rest' in top
+    assert "Nothing: what was not sent" not in top
     assert re.findall(r'why-what">([^<]*)<', paused) == ["A person paused it.", "It is due"]
     assert "4</a> are waiting" in cancelled
     assert "Every email has a result." not in cancelled
     assert "They do not go any more: each gets its result in a moment." in cancelled
+
+
+def test_a_run_that_waits_for_its_hours_leads_to_the_limits_of_its_sender(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice)
+    closed = LimitCause(Reason.OUTSIDE_HOURS, datetime.now(UTC) + timedelta(hours=1))
+    ledger.hold_for_limits(newsroom.stream_of(run_id), [closed])
+
+    top = anna.read(page(run_id)).partition('id="books"')[0]
+
+    url = anna.url(f"senders/{Sender.objects.get().pk}/#limits")
+    assert f'<a class="btn" href="{url}">Look at its limits</a>' in top
+    assert "Those of the workspace are changed by its operator." in top
 
 
 def test_causes_of_failures_are_said_in_words_before_their_codes(

@@ -139,9 +139,11 @@ _EXPLANATIONS: dict[Reason, Explanation] = {
         gettext_noop("it is outside the hours in which mail may go"),
         gettext_noop("the next opening comes"),
         gettext_noop(
-            "Wait, or change the working hours of the workspace or the sender. A run keeps the"
-            " delivery window that its campaign had at the launch."
+            "Wait, or change the working hours of the sender: on its page, by Edit limits. Those of"
+            " the workspace are changed by its operator. A run keeps the delivery window that its"
+            " campaign had at the launch."
         ),
+        more_commands="postledger workspace hours",
     ),
     Reason.LIMITS_SETTLING: Explanation(
         gettext_noop(

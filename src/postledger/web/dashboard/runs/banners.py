@@ -21,6 +21,7 @@ from postledger.deliveries.states import State
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.components import why
 from postledger.web.dashboard.components.why import Choice, Why
+from postledger.web.dashboard.runs import words
 
 # Mail that waits for these goes within moments: it is listed below and needs no banner.
 _PASSING = frozenset({Reason.READY, Reason.RATE_PER_SECOND})
@@ -73,13 +74,17 @@ def _describe(workspace_id: int, live: LiveRun, names: Mapping[str, str], cause:
     hold = next(
         (hold for hold in run.holds if (hold.reason, hold.scope) == (cause.code, cause.scope)), None
     )
+    if hold is None and cause.code == RunState.CANCELLED:
+        return _describe_cancelled(workspace_id, live, names, cause)
     if hold is None:
         return why.describe_cause(cause, names=names)
     if hold.scope is not HoldScope.STREAM:
         link = Choice(_("Look at the sender"), _attention_url(workspace_id, "held"))
         return why.describe_cause(cause, [link])
     if run_steps.find_obstacle(Step.RESUME, run, live.retry) is not None:
-        return why.describe_cause(cause)  # a limit: nobody ends it
+        # A limit: nobody ends it, but it may be changed.
+        url = reverse("sender", args=[workspace_id, live.sender_id])
+        return why.describe_cause(cause, [Choice(_("Look at its limits"), f"{url}#limits")])
     url = step_url(workspace_id, run, Step.RESUME)
     resume = Choice(_("Resume"), url, is_form=True, is_step=True)
     if hold.reason is not Reason.PAUSED:
@@ -91,6 +96,21 @@ def _describe(workspace_id: int, live: LiveRun, names: Mapping[str, str], cause:
         since=hold.since,
         until=hold.until,
         choices=[resume],
+    )
+
+
+def _describe_cancelled(
+    workspace_id: int, live: LiveRun, names: Mapping[str, str], cause: Cause
+) -> Why:
+    """Nothing of it goes on; those who did not get it may still get another run."""
+    told, step = why.describe_cause(cause, names=names), Step.SEND_REMAINING
+    if run_steps.find_obstacle(step, live.progress, live.retry) is not None:
+        return told
+    url = step_url(workspace_id, live.progress, step)
+    return replace(
+        told,
+        advice=_("Send it to the people who did not get it, in a run of its own."),
+        choices=[Choice(words.STEPS[step][0], url, is_step=True)],
     )
 
 
