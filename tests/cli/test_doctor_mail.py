@@ -118,7 +118,8 @@ def test_a_silent_smtp_server_is_waited_for_five_seconds_only() -> None:
         report = doctor()
 
     assert report.level("senders") == "problem"
-    assert "no answer within 5 s" in report.text("senders")
+    assert "The server gave no answer within 5 seconds." in report.text("senders")
+    assert "Check the name of the server, the port and the encryption." in report.text("senders")
 
 
 @pytest.mark.django_db

@@ -31,6 +31,10 @@ from postledger.providers.windows import WindowQueue
 CHECK_SECONDS = 5.0
 _SERVER: tuple[str, ...] = ("host", "port", "tls")
 _OTHER_ENCRYPTION = say("Choose another encryption.")
+_WHY_SILENT = say(
+    "Check the name of the server, the port and the encryption. If they are right, ask whoever runs"
+    " the server or the firewall before it."
+)
 
 
 def build(settings: Mapping[str, object]) -> "Smtp":
@@ -72,14 +76,17 @@ def _explain(outcome: Failure, reason: str) -> Finding:
     wrong = _SERVER
     wrong_secrets: tuple[str, ...] = ()
     if isinstance(outcome, NotSent):
-        reason = say("no answer within %(seconds)s s", seconds=f"{CHECK_SECONDS:.0f}")
-    elif isinstance(outcome, SenderBlocked) and outcome.detail.startswith(Stage.AUTH.name):
+        message = say(
+            "The server gave no answer within %(seconds)s seconds.", seconds=f"{CHECK_SECONDS:.0f}"
+        )
+        return Finding("answer", Level.PROBLEM, message, _WHY_SILENT, wrong)
+    if isinstance(outcome, SenderBlocked) and outcome.detail.startswith(Stage.AUTH.name):
         wrong, wrong_secrets = ("username",), ("password",)
     return Finding(
         "login",
         Level.PROBLEM,
         say("It cannot be used: %(reason)s.", reason=reason),
-        say("Or remove the cause at the provider."),
+        say("If what was entered is right, mend the cause at the provider."),
         wrong,
         wrong_secrets,
     )

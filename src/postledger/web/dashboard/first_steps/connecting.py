@@ -56,14 +56,20 @@ def try_to_connect(
     form = make_form(address, request.POST or None)
     given = _read_settings(form, visitor) if request.method == "POST" else None
     if given is None:
-        return Attempt(form)
+        return _refuse(form)
     may_ignore = _check(form, visitor, given, is_ignoring="anyway" in request.POST)
     if form.errors or not _store(
         form, visitor, given, is_unchecked=may_ignore, replaces_sandbox=replaces_sandbox
     ):
-        return Attempt(form, may_ignore)
+        return _refuse(form, may_ignore=may_ignore)
     address = form.cleaned_data["address"]
     return Attempt(form, sender=queries.sender_by_address(visitor.workspace.pk, address=address))
+
+
+def _refuse(form: ProviderForm, *, may_ignore: bool = False) -> Attempt:
+    if form.is_bound:
+        form.ask_for_secret(may_ignore=may_ignore)
+    return Attempt(form, may_ignore)
 
 
 def make_form(address: str, posted: Any = None) -> ProviderForm:
@@ -151,7 +157,6 @@ def _check(form: ProviderForm, visitor: Visitor, given: Settings, *, is_ignoring
         form.add_error("host", _explain_server(server, is_here=False, is_operator=is_operator))
     elif not (may_ignore and is_ignoring):
         form.refuse_findings(problems)
-        form.ask_for_secret(may_ignore=may_ignore)
     return may_ignore
 
 

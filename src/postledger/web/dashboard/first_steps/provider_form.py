@@ -36,7 +36,7 @@ _SECRETS = frozenset({"password", "secret_access_key", "api_key"})
 # What a provider says of these is mended at the address, or by choosing another.
 _ABOUT_ADDRESS = frozenset({"identity", "dkim", "mail-from"})
 # Their remedy says all that is to be done.
-_TOLD_WHOLE = frozenset({"encryption", "name"})
+_TOLD_WHOLE = frozenset({"answer", "encryption", "name"})
 # Where SES is offered; any other region can be written too.
 REGIONS = (
     *("af-south-1", "ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-south-1"),
@@ -162,11 +162,12 @@ class ProviderForm(PageForm):
         return missing[0] if len(missing) == 1 else ""
 
     def ask_for_secret(self, *, may_ignore: bool) -> None:
-        """Says what the button needs that connects all the same: no page repeats a secret."""
-        kind = self.cleaned_data["kind"]
-        for name in _SECRETS & set(FIELDS[kind]):
-            if may_ignore and self.cleaned_data.get(name):
-                self.add_error(name, _("Enter it again, then connect it all the same."))
+        """Says that a secret has to be typed again: no page repeats it."""
+        again = _("Type it again: a page repeats no secret.")
+        text = _("Enter it again, then connect it all the same.") if may_ignore else again
+        for name in _SECRETS & set(FIELDS.get(self.data.get("kind", ""), ())):
+            if self.errors and self.data.get(name) and name not in self.errors:
+                self.add_error(name, text)
 
     def check_provider(self, settings: Settings) -> Sequence[Finding]:
         """Asks the provider, within seconds, and returns what keeps it from sending."""
