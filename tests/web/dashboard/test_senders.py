@@ -198,7 +198,8 @@ def test_for_a_relay_that_nobody_knows_the_page_asks_to_fill_in_a_gap(server: Dn
     page = sign_in(sender.workspace_id).read(f"senders/{sender.pk}/dns/")
 
     assert "v=spf1 include:SPF-OF-YOUR-RELAY ~all" in page
-    assert "Ask whoever runs your relay what stands for SPF-OF-YOUR-RELAY" in page
+    assert "In place of SPF-OF-YOUR-RELAY write the name that the company" in page
+    assert "Where to paste: sign in at the company where acme.example is registered" in page
     assert "v=spf1 ~all" not in page
 
 

@@ -87,12 +87,14 @@ _TEXTS: Final[Mapping[Code, object]] = {
     ),
 }
 _FILL_IN = gettext_lazy(
-    "Ask whoever runs your relay what stands for SPF-OF-YOUR-RELAY; for servers of your own, write"
-    " ip4: and their address in place of the include. Then paste this:"
+    "In place of SPF-OF-YOUR-RELAY write the name that the company whose mail server you use gives"
+    " for SPF; its help pages have it. If the server is your own, write ip4: and its address in"
+    " place of include:SPF-OF-YOUR-RELAY. Then paste this:"
 )
 _FILL_IN_AND_REPLACE = gettext_lazy(
-    "Ask whoever runs your relay what stands for SPF-OF-YOUR-RELAY; for servers of your own, write"
-    " ip4: and their address in place of the include. Then paste this in place of what is there:"
+    "In place of SPF-OF-YOUR-RELAY write the name that the company whose mail server you use gives"
+    " for SPF; its help pages have it. If the server is your own, write ip4: and its address in"
+    " place of include:SPF-OF-YOUR-RELAY. Then paste this in place of what is there:"
 )
 _UNANSWERED = gettext_lazy("No resolver answered about %(detail)s. Look up again later.")
 

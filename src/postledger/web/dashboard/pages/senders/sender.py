@@ -63,6 +63,7 @@ class DnsCard:
     url: str
     report: DnsReport | None = None
     lines: Sequence[DnsLine] = ()
+    domain: str = ""  # in which records are to be changed; empty: none are
     trouble: str = ""
 
 
@@ -102,7 +103,9 @@ def _look_up(visitor: Visitor, sender: Sender, *, is_anew: bool) -> DnsCard:
 
 def _describe_report(sender: Sender, report: DnsReport | None) -> DnsCard:
     lines = dns_words.describe_verdicts(sender, report.verdicts) if report else ()
-    return DnsCard(_find_dns_url(sender), report, lines)
+    has_records = any(line.records for line in lines)
+    domain = sender.address.rpartition("@")[2] if has_records else ""
+    return DnsCard(_find_dns_url(sender), report, lines, domain)
 
 
 def _find_dns_url(sender: Sender) -> str:
