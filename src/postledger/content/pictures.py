@@ -1,9 +1,11 @@
 """Pictures that people upload for mail: kept in the database, and shown at a public address."""
 
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db.models.functions import Length
@@ -100,6 +102,27 @@ def list_newest(
         PictureSummary(pk, f"{name}.{ENDINGS[media_type]}", byte_count, created_at)
         for pk, name, media_type, byte_count, created_at in rows[:limit]
     ]
+
+
+def list_former_urls(workspace_id: int, urls: Iterable[str]) -> list[str]:
+    """Those under which a picture of the workspace stood before the address of pictures changed."""
+    base_url = f"{find_base_url()}/"
+    names = {
+        url: urlsplit(url).path.rpartition("/")[2].rpartition(".")[0]
+        for url in urls
+        if not url.startswith(base_url) and _is_splittable(url)
+    }
+    own = models.Picture.objects.filter(workspace_id=workspace_id, name__in=set(names.values()))
+    known = set(own.values_list("name", flat=True)) if any(names.values()) else set()
+    return [url for url, name in names.items() if name in known]
+
+
+def _is_splittable(url: str) -> bool:
+    try:
+        urlsplit(url)
+    except ValueError:
+        return False
+    return True
 
 
 def find_size(name: str, media_type: str) -> int | None:

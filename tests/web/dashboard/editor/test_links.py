@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from django.conf import LazySettings
 
+from postledger.content import pictures
 from postledger.content.link_checks import LinkReport, LinkState
 from postledger.content.rendering.source import Format
 from postledger.mailing.content_source import InlineSource
@@ -125,6 +126,23 @@ def test_links_that_answer_are_one_line_and_those_that_refuse_programs_are_none(
     [line] = content_checks.describe_links(reports, recipient_count=1)
 
     assert (line.level, line.title) == (OK, "2 links and pictures answer")
+
+
+def test_a_picture_is_called_one_and_one_of_ours_is_to_be_inserted_again(
+    anna: Person, settings: LazySettings
+) -> None:
+    settings.PUBLIC_URL = "http://127.0.0.1:8000"
+    url = pictures.keep_picture(anna.workspace_id, b"\x89PNG\r\n\x1a\n", actor="anna")
+    settings.PUBLIC_URL = "https://mail.acme.example"
+    theirs = f"{INSIDE}/{'a' * 64}.png"
+    page = anna.read(f"{write_draft(anna, f'{url}) ![Winter]({theirs}')}links/")
+
+    assert "A picture of yours still has its former address" in page
+    assert f"{url} was its address before" in page
+    assert f"cannot open {url}" not in page
+    assert "A picture is inside a network" in page
+    assert f"Readers elsewhere cannot open {theirs}" in page
+    assert "A link leads" not in page
 
 
 def test_without_redis_the_part_tells_what_the_links_answered_and_asks_once(

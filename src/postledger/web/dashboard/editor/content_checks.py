@@ -17,6 +17,7 @@ from postledger.campaigns.drafts.recipients import RecipientCounts
 from postledger.contacts.audience import FilterTooCostlyError
 from postledger.content import link_checks, pictures, versions
 from postledger.content.link_checks import LinkReport, LinkState
+from postledger.content.picture_types import ENDINGS
 from postledger.content.rendering import links
 from postledger.content.rendering.html.checks import MAX_HTML_BYTES, Finding
 from postledger.content.rendering.mail_preview import CLIPPED_BYTES, MailPreview
@@ -79,6 +80,18 @@ _LINK_FAULTS: Mapping[LinkState, tuple[Promise, Promise]] = {
     ),
 }
 
+_PICTURE_FAULTS: Mapping[LinkState, Promise] = {
+    LinkState.GONE: gettext_lazy("A picture is not there"),
+    LinkState.FAILS: gettext_lazy("A picture leads to an error"),
+    LinkState.REDIRECT_LOOP: gettext_lazy("A picture is redirected too often"),
+    LinkState.BAD_REDIRECT: gettext_lazy("A picture is redirected to no web page"),
+    LinkState.NO_HOST: gettext_lazy("A picture is on a host that is not known"),
+    LinkState.PRIVATE: gettext_lazy("A picture is inside a network"),
+    LinkState.SILENT: gettext_lazy("A picture does not answer"),
+    LinkState.UNSAFE: gettext_lazy("A picture is not safe"),
+}
+_PICTURES = tuple(f".{ending}" for ending in (*ENDINGS.values(), "jpeg", "svg"))
+
 
 @dataclass(frozen=True, slots=True)
 class ContentChecks:
@@ -101,7 +114,19 @@ def check_content(
         return ContentChecks(
             [Check(PROBLEM, _("The content cannot be read"), text, "#content")], ()
         )
-    return ContentChecks(lines, link_checks.list_to_check(_list_links(mail)), _has_pictures(mail))
+    former = pictures.list_former_urls(workspace_id, _list_links(mail))
+    lines += map(_tell_former_picture, former)
+    others = [link for link in _list_links(mail) if link not in former]
+    return ContentChecks(lines, link_checks.list_to_check(others), _has_pictures(mail))
+
+
+def _tell_former_picture(url: str) -> Check:
+    title = _("A picture of yours still has its former address")
+    text = _(
+        "%(url)s was its address before that of this installation was set, and readers may not"
+        " see it. Insert it again from Earlier pictures."
+    )
+    return Check(WARNING, title, text % {"url": url}, "#content")
 
 
 def list_links(
@@ -306,6 +331,8 @@ def describe_links(
     for report in reports:
         if report.state in _LINK_FAULTS:
             title, fault = _LINK_FAULTS[report.state]
+            if _is_picture(report.url):
+                title = _PICTURE_FAULTS[report.state]
             values = {"url": report.url, "status": report.status}
             yield Check(WARNING, str(title), str(fault) % values, "#content")
         elif report.is_slow:
@@ -317,8 +344,15 @@ def describe_links(
         yield Check(OK, text % {"number": formats.count(answering)})
 
 
+def _is_picture(url: str) -> bool:
+    """By the end of its address: what a server sends is not looked at."""
+    return url.lower().partition("?")[0].endswith(_PICTURES)
+
+
 def _tell_slow(report: LinkReport, recipient_count: int | None) -> Check:
-    title, values = _("A link answers slowly"), {"url": report.url}
+    is_picture = _is_picture(report.url)
+    title = _("A picture loads slowly") if is_picture else _("A link answers slowly")
+    values = {"url": report.url}
     values["time"] = formats.span(report.seconds)
     if recipient_count is None:
         return Check(WARNING, title, _("%(url)s took %(time)s.") % values, "#content")
