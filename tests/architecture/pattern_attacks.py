@@ -254,6 +254,8 @@ ATTACKS: Mapping[str, Attack] = {
     "web.dashboard.editor.conditions: _LINE": Attack("1", "$.all["),
     "web.dashboard.editor.conditions: _NUMBER": Attack("1"),
     "web.dashboard.editor.merge_tags: _TAG": Attack("%%a."),
+    "web.dashboard.editor.merge_tags: _NO_VALUE": Attack("LIST"),
+    "web.dashboard.editor.merge_tags: _HTML_TAG": Attack("&lt;/a"),
     "web.dashboard.editor.snippets: _MARKUP": Attack("["),
     "web.dashboard.pages.content.branding: _BARE_COLOUR": Attack("0"),
     "web.dashboard.typed_numbers: _DECIMAL": Attack(".000", "1"),

@@ -7,8 +7,9 @@ import pytest
 
 from postledger.campaigns.models import Campaign
 from postledger.content import templates
-from postledger.content.rendering.source import Format, Source
+from postledger.content.rendering.source import Format, Source, make_script
 from postledger.content.versions import Version
+from postledger.web.dashboard.editor import merge_tags
 from tests.web import newsroom
 from tests.web.callers import Caller
 from tests.web.dashboard.editor.draft_forms import PART, autosave, read_text, save
@@ -208,6 +209,44 @@ def test_a_tag_of_another_tool_is_named_with_what_to_write(
 
     assert f"{tag} would be sent as it stands" in page
     assert 'Write it as {{ first_name | default: "there" }}' in page
+
+
+def test_a_tag_of_what_the_footer_has_is_to_be_deleted(anna: Person, draft: int) -> None:
+    tags = "*|UNSUB|*, *|LIST:ADDRESS|*, *|ARCHIVE|*, [UNSUBSCRIBE]"
+    save(anna, draft, subject="News", body=f"Hello *|FNAME|*, read {tags}")
+
+    page = read_text(anna.get(f"campaigns/{draft}/edit/checks/"))
+
+    assert "*|FNAME|* would be sent as it stands" in page
+    assert f"{tags} would be sent as it stands" in page
+    assert "Delete it: the footer has the link to unsubscribe and your postal address." in page
+
+
+def test_html_in_markdown_is_warned_of(anna: Person, draft: int) -> None:
+    button = {"body": '<a class="button" href="{{ url }}">Reservar</a>'}
+    save(anna, draft, **button)
+    as_markdown = read_text(anna.get(f"campaigns/{draft}/edit/checks/"))
+    save(anna, draft, **button, kind="html")
+    as_html = anna.read(f"campaigns/{draft}/edit/checks/")
+
+    assert "HTML tags in the text, as <a …>, would be read as text" in as_markdown
+    assert "Write a link as [Book now](https://…), or choose HTML" in as_markdown
+    assert "HTML tags in the text" not in as_html
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("Hello<BR/>Anna", "<BR"),
+        ("<div>\n\nHello\n\n</div>", "<div"),
+        ("<https://a.example> <a@b.example> a < b <3 <Anna>", ""),
+        ("`<br>` {{ x | default: '<b>' }}\n\n```\n<a href>\n```", ""),
+    ],
+)
+def test_addresses_and_examples_are_no_html_that_readers_see(written: str, shown: str) -> None:
+    script = make_script(Source("News", written, Format.MARKDOWN), optional=("x",))
+
+    assert merge_tags.find_html_shown(script.html) == shown
 
 
 def test_links_values_and_percentages_are_no_tags_of_other_tools(anna: Person, draft: int) -> None:

@@ -21,6 +21,7 @@ from postledger.content.picture_types import ENDINGS
 from postledger.content.rendering import links
 from postledger.content.rendering.html.checks import MAX_HTML_BYTES, Finding
 from postledger.content.rendering.mail_preview import CLIPPED_BYTES, MailPreview
+from postledger.content.rendering.source import Format
 from postledger.lib.errors import RefusedError
 from postledger.mailing.content_source import (
     ArticleSource,
@@ -109,6 +110,7 @@ def check_content(
         mail = preview.render_preview(workspace_id, campaign, reader, now=now).mail
         lines = list(_check_mail(workspace_id, campaign, reader, mail, now=now))
         lines += _check_foreign_tags(campaign.content, mail)
+        lines += _check_html_shown(campaign.content, mail)
     except RefusedError as error:
         text = finding_words.describe_refusal(error)
         return ContentChecks(
@@ -179,13 +181,33 @@ def _check_foreign_tags(content: ContentSource, mail: MailPreview) -> Iterator[C
         texts = (content.subject, content.preheader, content.body, content.text)
     elif mail.script:
         texts = (mail.script.subject, mail.script.text)
-    if tags := merge_tags.find_foreign_tags("\n".join(texts)):
-        title = _("%(tags)s would be sent as it stands") % {"tags": ", ".join(tags[:_MOST_TAGS])}
+    tags = merge_tags.find_foreign_tags("\n".join(texts))
+    others = [tag for tag in tags if merge_tags.stands_for_no_value(tag)]
+    values = [tag for tag in tags if tag not in others]
+    title = _("%(tags)s would be sent as it stands")
+    if values:
         text = _(
             "Other tools show a value of the reader there. Write it as %(example)s, or leave it if"
             " it is no such place."
         ) % {"example": '{{ first_name | default: "there" }}'}
-        yield Check(WARNING, title, text, "#content")
+        yield Check(WARNING, title % {"tags": ", ".join(values[:_MOST_TAGS])}, text, "#content")
+    if others:
+        text = _(
+            "Other tools put a link or an address there. Delete it: the footer has the link to"
+            " unsubscribe and your postal address."
+        )
+        yield Check(WARNING, title % {"tags": ", ".join(others[:_MOST_TAGS])}, text, "#content")
+
+
+def _check_html_shown(content: ContentSource, mail: MailPreview) -> Iterator[Check]:
+    """HTML that an author pasted into Markdown; in HTML it shows what its author escaped."""
+    is_html = isinstance(content, InlineSource) and content.format is not Format.MARKDOWN
+    tag = merge_tags.find_html_shown(mail.script.html) if mail.script and not is_html else ""
+    if tag:
+        title = _("HTML tags in the text, as %(tag)s …>, would be read as text") % {"tag": tag}
+        text = _("Write a link as %(example)s, or choose HTML in place of Markdown.")
+        example = f"[{_('Book now')}](https://…)"
+        yield Check(WARNING, title, text % {"example": example}, "#content")
 
 
 def _find_reader(
