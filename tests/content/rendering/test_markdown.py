@@ -35,6 +35,18 @@ def html(text: str) -> str:
         ("**a** *b* ~~c~~ `d`", "<p><strong>a</strong> <em>b</em> <s>c</s> <code>d</code></p>"),
         ("<b>a</b> <!-- c -->", "<p>&lt;b&gt;a&lt;/b&gt; &lt;!-- c --&gt;</p>"),
         ("[a](https://b.c/?d=1&e)", '<p><a href="https://b.c/?d=1&amp;e">a</a></p>'),
+        ("[a](https://b.c 'd')", '<p><a href="https://b.c" title="d">a</a></p>'),
+        (
+            '[*a* {{ b }}](https://b.c/?d=1&e "button")',
+            (
+                '<p><a class="button" href="https://b.c/?d=1&amp;e">'
+                "<span><em>a</em> {{ b }}</span></a></p>"
+            ),
+        ),
+        (
+            '[a]({{ url }} "button") [b][c]\n\n[c]: https://d.e',
+            '<p><a class="button" href="{{ url }}"><span>a</span></a> <a href="https://d.e">b</a></p>',
+        ),
         ("[a]({{ url }}/x)", '<p><a href="{{ url }}/x">a</a></p>'),
         (
             '[a]({% if b == "c" %}https://d{% else %}{{ e }}{% endif %})',
@@ -68,6 +80,7 @@ def test_html_is_made_and_liquid_is_kept(written: str, expected: str) -> None:
 )
 def test_links_that_run_programs_stay_text(address: str) -> None:
     assert "<a" not in html(f"[a]({address})")
+    assert "<a" not in html(f'[a]({address} "button")')
     assert "<img" not in html(f"![a]({address})")
 
 
@@ -191,6 +204,7 @@ def test_liquid_between_rows_stays_in_the_table_it_belongs_to(written: str, expe
         ("![a {{ b }}](c.png) ![](d.png)", "[a {{ b }}] "),
         ("[![a](b.png)](https://c.d)", "[a] (https://c.d)"),
         ("[a]({{ b }})", "a ({{ b }})"),
+        ('[a](https://b.c "button")', "a (https://b.c)"),
         (
             "* a\n* b\n  * c\n    1. d\n    1. e\n       * f",
             "- a\n- b\n  - c\n    1. d\n    2. e\n       - f",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from postledger.content.rendering import plaintext
@@ -23,6 +24,7 @@ _MOST_CELLS = 10_000
 _DELIMITER_ROW = " \t\r|:->*+.)0123456789"  # also inside quotes and lists
 _BLANK = "\n\n"
 _WIDEST = 78
+_BUTTON = "button"  # the title of a link that looks like one
 _UNDERLINES = {"h1": "=", "h2": "-"}
 
 
@@ -70,6 +72,25 @@ def _liquid(_renderer: RendererHTML, tokens: Sequence[Token], number: int, *_: o
     return liquid_markers.comment(tokens[number].content) + "\n"
 
 
+def _make_buttons(state: StateCore) -> None:
+    for block in state.tokens:
+        block.children = list(_wrap_texts_of_buttons(block.children or []))
+
+
+def _wrap_texts_of_buttons(tokens: Sequence[Token]) -> Iterator[Token]:
+    """The colour of links, which a dark screen changes, is not the one of the text on a button."""
+    is_button = False
+    for token in tokens:
+        if token.type == "link_open":
+            is_button = token.attrs.get("title") == _BUTTON
+        if is_button and token.type == "link_close":
+            yield Token("span_close", "span", -1)
+        yield token
+        if is_button and token.type == "link_open":
+            token.attrs = {"class": _BUTTON, "href": token.attrs["href"]}
+            yield Token("span_open", "span", 1)
+
+
 def _make_parser() -> MarkdownIt:
     options = {"html": False, "maxNesting": _DEEPEST, "xhtmlOut": False}
     parser = MarkdownIt("commonmark", options).enable(["strikethrough", "table"])
@@ -79,6 +100,7 @@ def _make_parser() -> MarkdownIt:
         markdown_liquid.rule,
         {"alt": ["paragraph", "reference", "blockquote", "list"]},
     )
+    parser.core.ruler.push("button", _make_buttons)
     parser.add_render_rule("liquid", _liquid)
     return parser
 
