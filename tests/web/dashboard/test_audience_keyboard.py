@@ -87,9 +87,11 @@ def manage_segment(page: Page) -> None:
     press_until(page, "Tab", "main .conditions .btn.push")
     page.keyboard.press("Enter")
     page.get_by_text("1 found").wait_for()
+    write(page, "main .condition:first-of-type input[name=value]", "Faro")
     write(page, "main input[name=name]", "Porto readers")
     page.keyboard.press("Enter")
     arrive(page, "**/segments/")
+    assert {"field": "attributes.town", "is": "Faro"} in Segment.objects.get().filter["all"]
     follow(page, "main a[href*='/segments/']:not([href*=delete])", "**/segments/*/")
     write(page, "main input[name=name]", "Readers of Porto")
     page.keyboard.press("Enter")

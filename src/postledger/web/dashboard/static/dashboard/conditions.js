@@ -70,3 +70,10 @@ for (const conditions of document.querySelectorAll(".conditions")) {
     line.querySelector("[name=field]").focus();
   });
 }
+
+// A segment keeps what the fields say, also what was changed since the last search.
+document.querySelector("[data-keeps-search]")?.addEventListener("formdata", ({ formData }) => {
+  const search = new FormData(document.querySelector("main form[role=search]"));
+  for (const name of search.keys()) formData.delete(name);
+  for (const [name, value] of search) formData.append(name, value);
+});
