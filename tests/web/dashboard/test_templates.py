@@ -258,6 +258,18 @@ def test_a_button_fills_in_the_variables_and_saves_nothing(anna: Person, welcome
     assert templates.list_versions(anna.workspace_id, key="welcome") == []
 
 
+def test_a_required_variable_that_the_texts_do_without_is_told(anna: Person, welcome: str) -> None:
+    told = "plan is required, though the texts do without it everywhere"
+    found = write(anna, GREETING, required="city, plan", optional="items", find="1")
+    write(anna, GREETING, required="city, plan", optional="items")
+    saved = anna.read(f"{welcome}versions/1/")
+    write(anna, GREETING, required="city", optional="items, plan", base="1")
+
+    assert told in found.content.decode()
+    assert told in saved
+    assert "do without" not in anna.read(f"{welcome}versions/2/")
+
+
 def test_a_default_of_one_text_counts_for_no_other(anna: Person, welcome: str) -> None:
     other = {**text("", "{{ plan }} {{ city | default: 'here' }}"), "locale": "pt"}
 

@@ -129,6 +129,7 @@ class VersionForm:
         self.newest = newest.number if newest else 0
         self.conflict: Conflict | None = None
         self.proposed: tuple[str, ...] = ()  # undeclared variables that were filled in
+        self.needless: tuple[str, ...] = ()  # required ones without which no text has a gap
         self.variables = VariablesForm(posted, initial=_list_variables(newest))
         self.texts: BaseFormSet[TextForm] = _TextForms(
             _add_text(posted),
@@ -169,6 +170,7 @@ class VersionForm:
         for form in self._list_kept():
             for name, is_covered in self._list_used(form):
                 used[name] = used.get(name, True) and is_covered
+        self.needless = tuple(name for name in required if used.get(name))
         missing = [name for name in used if name not in {*required, *optional}]
         for name in missing:
             named[used[name]] = (*named[used[name]], name)

@@ -10,7 +10,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from postledger.accounts.people.roles import Permission
@@ -146,9 +146,11 @@ def write(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
     is_saving = posted is not None and not {"add", "find"} & posted.keys()
     if posted is not None and "find" in posted:
         form.propose_variables()
+        _tell_needless(request, form)
     if is_saving:
         number = _store(visitor, key, form)
         if number is not None:
+            _tell_needless(request, form)
             text = _("Version %(number)s is saved: new mail is made from it.")
             messages.success(request, text % {"number": number})
             return redirect("template_version", visitor.workspace.pk, key, number)
@@ -166,6 +168,19 @@ def write(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
     }
     status = 409 if form.conflict else 422 if is_saving else 200
     return render_page(request, visitor, "dashboard/content/write.html", values, status=status)
+
+
+def _tell_needless(request: HttpRequest, form: VersionForm) -> None:
+    """Who lacks a required variable gets no email, also where the text does without it."""
+    if names := form.needless:
+        text = ngettext(
+            "%(names)s is required, though the texts do without it everywhere: people without it"
+            " get no email. To mail them, too, move it to the optional variables.",
+            "%(names)s are required, though the texts do without them everywhere: people without"
+            " them get no email. To mail them, too, move them to the optional variables.",
+            len(names),
+        )
+        messages.warning(request, text % {"names": ", ".join(names)})
 
 
 def _find_newest(visitor: Visitor, key: str) -> Version | None:
