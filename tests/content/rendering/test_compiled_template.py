@@ -226,6 +226,18 @@ def test_what_is_not_liquid_is_found_with_its_line(source: str, code: str, line:
     assert (bad.value.code, bad.value.line) == (code, line)
 
 
+@pytest.mark.parametrize("tag", ["{{ First Name }}", "{{ name upcase }}", "{% if name city %}"])
+def test_words_without_a_sign_between_them_are_told_with_how_a_name_is_written(tag: str) -> None:
+    source = f"{{{{ a }}}}\n{tag} {{{{ b }}}}{'{% endif %}' if 'if' in tag else ''}"
+
+    with pytest.raises(InvalidTemplateError) as bad:
+        CompiledTemplate(source, is_html=False)
+
+    assert f"{tag} has a blank within a name" in bad.value.remedy
+    assert "letters, digits and _, as first_name has" in bad.value.remedy
+    assert bad.value.line == 2
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -81,6 +81,17 @@ def test_liquid_without_an_end_is_found_with_its_line(text: str, line: int) -> N
     assert read_refusal(text) == ("liquid_unclosed", f"body, line {line}")
 
 
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [("{{ name }", "}}"), ("{% if a\nb", "%}"), ("{%- raw -%}x", "{% endraw %}")],
+)
+def test_liquid_without_an_end_is_told_which_one_it_lacks(text: str, end: str) -> None:
+    finding = liquid_markers.mark_liquid(text, place="body")
+
+    assert isinstance(finding, Finding)
+    assert finding.remedy == f"{text[:2]} has no end here; close it with {end}."
+
+
 def test_ends_without_a_beginning_are_text() -> None:
     assert mark_text("@media x{a{b:c}} 100%}").tags == ()
 

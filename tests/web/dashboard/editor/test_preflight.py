@@ -135,7 +135,7 @@ def test_a_missing_footer_and_wrong_content_are_problems(anna: Person, draft: in
     assert "Enter your organisation and its postal address under Branding." in text
     assert f'href="{anna.url("content/branding/")}"' in text.partition("is not complete")[2]
     assert "Nobody would get it" in text
-    assert "{{ has no end here; close it before the next one." in text
+    assert "{{ has no end here; close it with }}." in text
     assert "Possible when this is solved:" in text
     assert f'href="{anna.url(f"campaigns/{draft}/edit/")}#audience">Nobody would get it</a>' in text
 

@@ -129,9 +129,10 @@ def mark_liquid(text: str, *, place: str) -> MarkedText | Finding:
     for tag in _find_tags(text):
         if tag.end < 0:
             line = text.count("\n", 0, tag.start) + 1
-            opening = text[tag.start : tag.start + 2]
             remedy = say(
-                "%(opening)s has no end here; close it before the next one.", opening=opening
+                "%(opening)s has no end here; close it with %(closing)s.",
+                opening=text[tag.start : tag.start + 2],
+                closing=_name_end(tag, text),
             )
             return Finding("liquid_unclosed", f"{place}, line {line}", remedy)
         tags.append(tag)
@@ -143,6 +144,12 @@ def mark_liquid(text: str, *, place: str) -> MarkedText | Finding:
     if _depth(marked.blocks) > _DEEPEST:
         return Finding("liquid_too_deep", place, say("Nest fewer conditions and loops."))
     return marked
+
+
+def _name_end(tag: LiquidTag, text: str) -> str:
+    if tag.name in _VERBATIM:
+        return f"{{% end{tag.name} %}}"
+    return "}}" if text.startswith("{{", tag.start) else "%}"
 
 
 def _find_tags(text: str) -> Iterator[LiquidTag]:
