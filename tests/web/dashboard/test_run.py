@@ -107,6 +107,8 @@ def test_the_figures_are_those_of_the_api_and_add_up_while_the_run_moves(
             books = alice.get(f"/v1/runs/{run_id}").body["books"]
             assert (planned, terms) == (books["planned"], books["states"])
             assert planned == sum(terms.values())
+    [letter] = re.findall(r'id="letter" href="([^"]+)#mail"', anna.read(page(run_id)))
+    assert "Subject: <b>" in anna.client.get(letter).content.decode()
 
 
 def test_a_campaign_leads_to_its_newest_run_and_lists_the_others(
@@ -170,6 +172,7 @@ def test_the_page_says_with_which_subjects_it_went_and_to_whom(alice: Caller, an
         "Audience": "All contacts",
         "Conditions": html.escape('{"all": [{"any": [{"plan": "pro"}]}]}'),
     }
+    assert 'id="letter"' not in anna.read(page(to_all)), "nobody gets it"
     assert "<dt>" not in anna.read(page(to_all, "live/")).partition("</header>")[0]
 
 

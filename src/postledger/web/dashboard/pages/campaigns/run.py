@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import pgettext
 
 from postledger.accounts.people.roles import Permission
@@ -18,6 +19,7 @@ from postledger.campaigns.runs.live_run import LiveRun
 from postledger.campaigns.runs.progress import Progress
 from postledger.campaigns.runs.run_steps import Step
 from postledger.contacts import queries
+from postledger.lib.ids import DeliveryId
 from postledger.web.dashboard import language_names
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import audience_words
@@ -142,11 +144,20 @@ def _read(visitor: Visitor, run_id: UUID) -> Mapping[str, Any]:
         "may_retry": not steps.find_reason(
             visitor, run_figures.run, run_figures.live.retry, Step.RETRY
         ),
+        "letter_url": _find_letter_url(visitor, run_figures.run),
         # It has the address of everybody, as an export of contacts.
         "may_download": visitor.may(Permission.MANAGE_CONTACTS),
         "may_duplicate": visitor.may(Permission.RUN_CAMPAIGNS) and not run_figures.live.is_deleted,
         "end_steps": steps.list_ends(visitor, run_figures.live),
     }
+
+
+def _find_letter_url(visitor: Visitor, run: Progress) -> str:
+    """The email of its first reader, with the subject that they got; empty before there is one."""
+    if not run.books.planned:
+        return ""
+    first = DeliveryId(run.number, 0)
+    return f"{reverse('message', args=[visitor.workspace.pk, first.uuid()])}#mail"
 
 
 def _list_deeds(workspace_id: int, run: Progress) -> Sequence[Deed]:
