@@ -78,6 +78,19 @@ def test_a_colour_is_taken_without_its_sharp_sign(anna: Person) -> None:
     assert brandings.find_branding(anna.workspace_id).accent == "#b01e3c"
 
 
+def test_a_colour_of_three_digits_is_stored_with_six(anna: Person) -> None:
+    assert save(anna, accent="#06a").status_code == 302
+
+    assert brandings.find_branding(anna.workspace_id).accent == "#0066aa"
+
+
+def test_a_logo_that_is_lost_by_another_mistake_is_asked_for_again(anna: Person) -> None:
+    page = save(anna, logo=file(), accent="blue").content.decode()
+
+    [error] = re.findall(r'id="id_logo_error">([^<]*)', page)
+    assert error == "The file was not kept: choose the logo again."
+
+
 def test_what_is_wrong_with_a_line_of_the_footer_stands_beside_it(anna: Person) -> None:
     page = save(anna, name="{Acme}").content.decode()
 

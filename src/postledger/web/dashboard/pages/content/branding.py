@@ -34,7 +34,7 @@ from postledger.web.shared.sentences import translate
 
 _LONGEST_LINE = 500
 _LONGEST_COLOUR = 30  # of a wrong one too: what is wrong with it is said beside it
-_BARE_COLOUR = re.compile(r"[0-9a-f]{6}")
+_BARE_COLOUR = re.compile(r"[0-9a-f]{3}|[0-9a-f]{6}")
 _LOOK = {"logo", "logo_url", "accent"}
 # Beside which field a refusal is shown.
 _FIELDS = {
@@ -102,8 +102,13 @@ class BrandingForm(SharedForm):
 
     def clean_accent(self) -> str:
         typed: str = self.cleaned_data["accent"].lower()
+        digits = typed.removeprefix("#")
+        if not _BARE_COLOUR.fullmatch(digits):
+            return _check(brandings.check_accent, typed)
+        is_short = len(digits) == 3  # noqa: PLR2004  of a colour: each stands for two
         return _check(
-            brandings.check_accent, f"#{typed}" if _BARE_COLOUR.fullmatch(typed) else typed
+            brandings.check_accent,
+            "#" + "".join(digit * 2 if is_short else digit for digit in digits),
         )
 
     def clean_name(self) -> str:
@@ -132,6 +137,8 @@ def save(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     if form.is_valid() and _store(visitor, form):
         messages.success(request, _("Saved. New mail looks like this; launched runs keep theirs."))
         return redirect("branding", visitor.workspace.pk)
+    if "logo" in request.FILES and not form.has_error("logo"):
+        form.add_error("logo", _("The file was not kept: choose the logo again."))
     return _show(request, visitor, form)
 
 
@@ -217,7 +224,8 @@ def show_letter(request: HttpRequest, visitor: Visitor) -> HttpResponse:  # noqa
     """A short email in the layout, with the branding that is stored."""
     workspace_id = visitor.workspace.pk
     body = _("# A heading\n\nSome text, and [a link](https://example.com).\n\n- One\n- Two")
-    source = Source(_("Branding"), body, Format.MARKDOWN)
+    button = f'[{_("Book now")}](https://example.com "button")'
+    source = Source(_("Branding"), f"{body}\n\n{button}", Format.MARKDOWN)
     footer = previews.preview_footer(workspace_id)
     preview = previews.preview_source(workspace_id, source, values={}, footer=footer)
     if preview.mail is None:
