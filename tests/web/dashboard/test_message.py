@@ -12,11 +12,14 @@ from postledger.accounts.models import AuditEntry
 from postledger.accounts.people.roles import Role
 from postledger.content import letters
 from postledger.content.rendering.letter import Script
-from postledger.deliveries import entries, ledger
-from postledger.deliveries.entries import Body, Entry, NewDelivery, StreamKind
+from postledger.deliveries import entries, ledger, queries
+from postledger.deliveries.entries import AttemptOutcome, Body, Entry, NewDelivery, StreamKind
+from postledger.deliveries.queries import AttemptFacts, DeliveryFacts, ReportFacts
 from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
 from postledger.providers import addresses
+from postledger.web.dashboard import formats
+from postledger.web.dashboard.mails import timeline
 from tests import cast, round_trips
 from tests.web.callers import Caller
 from tests.web.dashboard import visitors
@@ -75,6 +78,27 @@ def test_the_page_tells_the_story_and_the_ids_that_the_api_tells(
     assert f'id="id-request">{told["request_id"]}<' in page
     assert '<span class="chip">order</span>' in page
     assert "it can never be sent again" in text_of(page)
+
+
+def test_reports_of_the_moment_of_their_try_stand_behind_it_in_their_order() -> None:
+    taken = datetime(2026, 11, 19, 17, 28, 40, 286_000, tzinfo=UTC)
+    tried = AttemptFacts(1, taken, AttemptOutcome.ACCEPTED, State.ACCEPTED, None, None)
+    reports = [
+        ReportFacts(taken - timedelta(milliseconds=early), report, "", 1, "", "", taken)
+        for report, early in (("opened", 3), ("delivered", 9), ("accepted", 19))
+    ]
+    facts = DeliveryFacts(
+        *(0, "bob@example.com", taken, State.ACCEPTED, 1, 1, None, None, taken, [], None, None),
+        history=[*reports, tried],
+    )
+    stream = queries.find_stream(cast.stream())
+    assert stream is not None
+
+    steps = timeline.tell_story(facts, stream, {}, now=taken)
+
+    assert [step.icon for step in steps] == ["send", "check", "mail", "mail", "eye"]
+    assert "reported that it took it" in str(steps[2].text)
+    assert re.search(r">\d\d:\d\d:40</time>", formats.clock(taken))
 
 
 def test_waits_and_doubts_are_part_of_the_story(alice: Caller, olivia: Person) -> None:

@@ -159,11 +159,12 @@ def input_moment(value: datetime) -> str:
 
 @register.filter
 def clock(value: datetime) -> SafeString:
-    """The time of day to the millisecond, where a head names the day and the zone."""
+    """The time of day, where a head names the day and the zone; to the millisecond in the code."""
     local = timezone.localtime(value)
-    text = f"{local:%H:%M:%S}.{local.microsecond // 1000:03}"
     return format_html(
-        '<time datetime="{}">{}</time>', local.isoformat(timespec="milliseconds"), text
+        '<time datetime="{}">{}</time>',
+        local.isoformat(timespec="milliseconds"),
+        f"{local:%H:%M:%S}",
     )
 
 

@@ -167,10 +167,10 @@ def _sort(history: Sequence[_Fact]) -> list[_Fact]:
     """By time; what is about a try never before it, though a report may overtake the answer."""
     tried_at = {fact.try_number: fact.at for fact in history if isinstance(fact, AttemptFacts)}
 
-    def find_place(fact: _Fact) -> tuple[datetime, bool]:
+    def find_place(fact: _Fact) -> tuple[datetime, bool, datetime]:
         if isinstance(fact, ReportFacts):
-            return max(fact.at, tried_at.get(fact.try_number, fact.at)), True
-        return fact.at, False
+            return max(fact.at, tried_at.get(fact.try_number, fact.at)), True, fact.at
+        return fact.at, False, fact.at
 
     return sorted(history, key=find_place)
 
