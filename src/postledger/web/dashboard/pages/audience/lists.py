@@ -56,7 +56,9 @@ _PATIENCE = timedelta(seconds=2)
 
 class ListFields(PageForm):
     name = forms.CharField(
-        label=pgettext_lazy("of a thing", "Name"), max_length=constraints.LONGEST_NAME
+        label=pgettext_lazy("of a thing", "Name"),
+        max_length=constraints.LONGEST_NAME,
+        help_text=gettext_lazy("Readers see this name where they subscribe and unsubscribe."),
     )
     is_public = forms.BooleanField(
         label=gettext_lazy("People may find it and subscribe"),
