@@ -60,6 +60,16 @@ def move(workspace_id: int, contact_id: int, address: str) -> None:
     )
 
 
+def test_a_domain_is_shown_as_people_write_it(olivia: Person) -> None:
+    contact_id = people.contact(olivia.workspace_id, "info@xn--mnchen-3ya.de")
+
+    page = olivia.read(f"contacts/{contact_id}/")
+
+    assert find(olivia, q="info@münchen.de") == ["info@münchen.de"]
+    assert "<h1>info@münchen.de</h1>" in page
+    assert '<p title="info@xn--mnchen-3ya.de">info@münchen.de</p>' in page
+
+
 def test_words_find_a_part_of_a_name_or_an_address_and_a_whole_external_id(
     olivia: Person, mira: int
 ) -> None:

@@ -19,6 +19,7 @@ from postledger.contacts.states import (
     SuppressionReason,
 )
 from postledger.privacy import export as person_export
+from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import (
     attribute_rows,
@@ -42,7 +43,7 @@ def show(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRespons
     kept = suppressions.list_of_address(workspace_id, address=contact.address)
     values = {
         "may_manage": visitor.may(Permission.MANAGE_CONTACTS),
-        "title": contact.name or contact.address,
+        "title": contact.name or formats.readable(contact.address),
         "contact": contact,
         "badge": words.make_contact_badge(contact, _find_reason(kept)),
         "story": story,
