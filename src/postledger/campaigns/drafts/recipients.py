@@ -24,6 +24,8 @@ from postledger.mailing.content_source import ArticleSource, ContentSource, Temp
 from postledger.mailing.snapshot import ByLocale, ByPlaces, LetterChoice
 
 _ALL = 2**62
+_LAST = "\U0010ffff"  # sorts behind every character of an address
+_PATIENCE_FOR_ONE = timedelta(seconds=1)
 _ONE_LETTER = ByLocale({"": 0}, fallback="-")
 
 
@@ -122,6 +124,23 @@ def list_people(  # noqa: PLR0913  the parts of a query, each by its name
             is_among=is_unserved,
             size=limit,
         )
+
+
+def is_recipient(
+    workspace_id: int, campaign: CampaignFacts, recipient: str, *, now: datetime
+) -> bool:
+    """Whether the contact of an address would get a mail; raises FilterTooCostlyError soon."""
+    key = recipient.lower()
+    before = f"{key[:-1]}{chr(ord(key[-1]) - 1)}{_LAST}"
+    following = list_people(
+        *(workspace_id, campaign),
+        reason=None,
+        after=before,
+        limit=1,
+        now=now,
+        patience=_PATIENCE_FOR_ONE,
+    )
+    return any(one.sort_key == key for one in following)
 
 
 def list_unserved_locales(

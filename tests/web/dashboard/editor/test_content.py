@@ -132,9 +132,15 @@ def test_the_preview_is_what_a_contact_would_get_in_a_frame_that_runs_nothing(
     offered = anna.read(f"{path}/readers/", **{"as": "mir"})
     offered_first = anna.read(f"{path}/readers/")
     frame = anna.get(f"{path}/letter/", **{"as": "mira@example.com"})
+    save(anna, draft, field=["domain"], op=["is"], value=["example.com"])
+    among = anna.read(f"{path}/preview/", **{"as": "Mira@example.com"})
+    save(anna, draft, field=["domain"], op=["is"], value=["example.org"])
+    left_out = anna.read(f"{path}/preview/", **{"as": "mira@example.com"})
 
     assert "News for Mira" in shown
     assert "Preheader: &lt;b&gt;Not&lt;/b&gt; bold, Mira" in shown
+    assert "Not among the recipients" not in among
+    assert "Not among the recipients of this draft" in left_out
     for page in (shown, by_part):
         assert "To: <b>Mira</b> &lt;mira@example.com&gt;" in page
     assert "Not" not in text.partition("<pre")[2]

@@ -47,6 +47,7 @@ class Rendered:
     trouble: str = ""
     reader: PreviewRecipient = ANYBODY
     language: ShownLanguage = ShownLanguage()
+    is_left_out: bool = False  # the reader would get nothing
 
 
 @require_safe
@@ -104,11 +105,23 @@ def _render(visitor: Visitor, campaign: CampaignFacts, address: str, asked: str)
         served = replace(reader, locale=language.code or reader.locale)
         now = datetime.now(UTC)
         shown = preview.render_preview(workspace_id, campaign, served, now=now)
-        return Rendered(shown, reader=reader, language=language)
+        is_left_out = _is_left_out(workspace_id, campaign, reader, now=now)
+        return Rendered(shown, reader=reader, language=language, is_left_out=is_left_out)
     except NotFoundError:
         raise
     except RefusedError as error:
         return Rendered(None, describe_refusal(error), reader)
+
+
+def _is_left_out(
+    workspace_id: int, campaign: CampaignFacts, reader: PreviewRecipient, *, now: datetime
+) -> bool:
+    """False where that takes too long, or where nobody is chosen yet."""
+    if not reader.address or campaign.lacks_list:
+        return False
+    with suppress(RefusedError):
+        return not recipients.is_recipient(workspace_id, campaign, reader.address, now=now)
+    return False
 
 
 def _choose_language(
