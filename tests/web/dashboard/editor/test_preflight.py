@@ -95,8 +95,9 @@ def test_a_held_sender_is_a_warning_that_leads_to_its_page(
     in_an_hour = datetime.now(UTC) + timedelta(hours=1)
     ledger.hold_sender(sender, reason=Reason.THROTTLED, actor="postledger", until=in_an_hour)
     passing = anna.read(f"campaigns/{draft}/edit/checks/")
-    down = {"reason": Reason.PROVIDER_DOWN, "detail": "closed", "is_account": True}
-    ledger.hold_sender(sender, actor="postledger", until=in_an_hour, **down)
+    ledger.hold_sender(
+        sender, reason=Reason.PROVIDER_DOWN, actor="x", until=in_an_hour, is_account=True
+    )
     unanswered = read_text(anna.get(f"campaigns/{draft}/edit/checks/"))
 
     ledger.hold_sender(sender, reason=Reason.PAUSED, actor="bob", detail="Nora: complaints")
