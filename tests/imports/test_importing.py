@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from postledger.accounts import senders
 from postledger.contacts import csv_columns
 from postledger.contacts.actions import contacts, erasing, subscriptions, suppression
 from postledger.contacts.csv_columns import Field
@@ -75,6 +76,24 @@ def test_a_text_that_replaces_a_number_is_a_row_to_look_at(acme: int, tmp_path: 
     assert files.problems(acme, done) == [(2, "Age"), (5, "Age")]
     ages = Contact.objects.order_by("pk").values_list("attributes__age", flat=True)
     assert list(ages) == ["n/a", "12.5", 3, "7 years", "old"]
+
+
+def test_an_address_without_an_ending_is_imported_and_a_row_to_look_at(
+    acme: int, tmp_path: Path
+) -> None:
+    senders.create_sender(acme, address="news@intranet", actor="alice")
+    people.news(acme)
+    rows = "jose@gmail\nrui@INTRANET\neva@mail.example\njose@Gmail\nnobody@\n"
+    path = files.write_file(tmp_path, f"email\n{rows}")
+
+    _, tried = files.preview_file(acme, path)
+    done = files.import_file(acme, path, list_key="news")
+
+    assert [(problem.row, problem.value) for problem in tried[:1]] == [(2, "jose@gmail")]
+    assert "no ending, such as .com" in tried[0].problem
+    assert [problem.row for problem in tried] == [2, 5, 6]
+    assert files.problems(acme, done) == [(2, "email"), (5, "email"), (6, "email")]
+    assert done.subscribed == 3
 
 
 @pytest.mark.parametrize(

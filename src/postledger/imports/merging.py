@@ -135,7 +135,10 @@ def merge_staged(
         *staging.remove_taken_ids(columns, target.workspace_id),
         *staging.match_contacts(columns, params),
     ]
-    lost_numbers = remarks.find_lost_numbers(columns)
+    of_matched = [
+        *remarks.find_lost_numbers(columns),
+        *remarks.find_without_ending(columns, target.workspace_id),
+    ]
     created, updated, unchanged = _write_contacts(params)
     if columns.old_states:
         sql.execute(_RECORD_UNCONFIRMED, params)
@@ -157,7 +160,7 @@ def merge_staged(
         counts.kept_back, kept_back = remarks.find_kept_back(
             columns, old_states.find_reported(chunk.ended)
         )
-    return counts, ChunkProblems(refused, [*duplicates, *lost_numbers, *of_cells], kept_back)
+    return counts, ChunkProblems(refused, [*duplicates, *of_matched, *of_cells], kept_back)
 
 
 def _end_consents(target: Target, chunk: PreparedChunk) -> None:

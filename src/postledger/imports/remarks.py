@@ -9,6 +9,7 @@ from typing import LiteralString
 
 from psycopg import sql as pg
 
+from postledger.accounts import queries as account_queries
 from postledger.contacts import reach, sql
 from postledger.contacts.csv_columns import Field
 from postledger.contacts.filter_sql import NUMBER
@@ -16,6 +17,7 @@ from postledger.imports.columns import Columns
 from postledger.imports.old_states import OldState
 from postledger.imports.problems import RowProblem
 from postledger.lib.sentences import say
+from postledger.providers import addresses
 
 
 class OwnChoice(StrEnum):
@@ -56,6 +58,32 @@ def find_lost_numbers(columns: Columns) -> list[RowProblem]:
     return [
         RowProblem.quoting(row, names[key], text, problem, remedy)
         for row, key, text in sql.rows(_LOST_NUMBERS, {})
+    ]
+
+
+_WITHOUT_DOT: LiteralString = """
+SELECT row_number, address FROM contacts_matched WHERE address NOT LIKE '%%@%%.%%'
+ORDER BY row_number
+"""
+
+
+def find_without_ending(columns: Columns, workspace_id: int) -> list[RowProblem]:
+    """The matched rows with a domain such as gmail, at which the workspace has no sender."""
+    rows = sql.rows(_WITHOUT_DOT, {})
+    known = [sender.address for sender in account_queries.senders(workspace_id)] if rows else []
+    column = columns.name_of(Field.EMAIL)
+    problem = say(
+        "The address has no ending, such as .com: a part of it may be missing. Only a mail server"
+        " of your own network takes email to it."
+    )
+    remedy = say(
+        "The row is imported all the same: correct the address in the file before, or that of the"
+        " contact afterwards."
+    )
+    return [
+        RowProblem.quoting(row, column, address, problem, remedy)
+        for row, address in rows
+        if addresses.lacks_ending(address, known=known)
     ]
 
 
