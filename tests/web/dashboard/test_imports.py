@@ -245,7 +245,10 @@ def test_a_key_is_made_of_a_name() -> None:
         ("home town", ["Home-Town"], "Home-Town"),
         ("City", ["CITY", "City", "city"], "City"),
         ("attributes.City", ["city"], "City"),
+        ("Sócio desde", [], "socio_desde"),
+        ("Sócio desde", ["sócio_desde"], "sócio_desde"),
         ("Город", [], "город"),
+        ("Район", [], "район"),
         ("%", [], "%"),
     ],
 )

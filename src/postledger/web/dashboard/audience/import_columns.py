@@ -21,7 +21,7 @@ from postledger.imports.columns import (
 )
 from postledger.imports.dates import DateColumn, DateOrder
 from postledger.imports.overview import ImportOverview
-from postledger.lib.folding import fold_words
+from postledger.lib.folding import fold_accents, fold_words
 from postledger.web.dashboard import text_names
 from postledger.web.dashboard.parameters import read_text
 
@@ -217,8 +217,13 @@ def _propose_targets(
 
 
 def _fold(name: str) -> str:
-    """The name in lowercase, with _ for everything between its words; as it is without words."""
-    return _BETWEEN.sub("_", name.casefold()).strip("_") or name
+    """The name in lowercase, with _ for everything between its words; as it is without words.
+
+    Accents go where texts can name it then; in other scripts they are part of the letters.
+    """
+    key = _BETWEEN.sub("_", name.casefold()).strip("_") or name
+    plain = fold_accents(key)
+    return plain if text_names.is_nameable(plain) else key
 
 
 def _make_choice(
