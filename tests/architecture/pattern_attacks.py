@@ -170,6 +170,8 @@ ATTACKS: Mapping[str, Attack] = {
     "imports.files.encodings: _HIGH": Attack("\xff"),
     "imports.files.encodings: _UTF8": Attack("\xf0\x80\x80"),
     "imports.locales: _LOCALE": Attack("a"),
+    "imports.numbers: _DECIMAL": Attack(".111", "1"),
+    "imports.numbers: _THOUSANDS": Attack(",111", "1"),
     "imports.old_states: _DATE": Attack("1", "2026-01-01T10:00:00."),
     "imports.rows: PLAIN": Attack("a.", "a@"),
     "imports.rows: _OCD_SEPARATOR": Attack(" ;", end="a"),

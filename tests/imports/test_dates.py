@@ -58,7 +58,7 @@ def test_an_order_is_known_if_all_dates_of_the_column_can_be_read_in_no_other(
 
     column.add_rows([[cell] for cell in cells.split()], 0)
 
-    assert column.order is order
+    assert column.form is order
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_column_of_other_texts_or_of_iso_dates_is_left_alone(
 
     survey = reading.survey_file(files.write_file(tmp_path, f"email,when\n{rows}"))
 
-    assert set(survey.dates) == found
+    assert set(survey.forms) == found
 
 
 def test_a_mapping_that_is_kept_names_the_order_of_dates() -> None:

@@ -7,11 +7,13 @@ from postledger.contacts import details
 from postledger.contacts.csv_columns import ATTRIBUTE, PARTS_OF_NAME, Field, usual_targets
 from postledger.contacts.state_columns import StateColumn, find_kind
 from postledger.imports.dates import DateColumn, DateOrder
+from postledger.imports.forms import FORMS, Form, FormColumn
+from postledger.imports.numbers import NumberColumn, NumberForm
 from postledger.imports.refusals import InvalidMappingError
 from postledger.lib.sentences import Sentence, say
 
 IGNORED = "-"
-NO_DATES: Mapping[str, DateColumn] = {}
+NO_FORMS: Mapping[str, FormColumn] = {}
 
 _FIELDS = frozenset(field.value for field in Field)
 
@@ -25,13 +27,13 @@ class Columns:
     attributes: tuple[tuple[str, int], ...]
     # Any number of columns says who left the old tool.
     old_states: tuple[tuple[int, StateColumn], ...] = ()
-    # Of attributes that are dates in another form than ISO.
-    dates: Mapping[int, DateOrder] = field(default_factory=dict)
+    # Of attributes that are stored in another form than the file has.
+    forms: Mapping[int, Form] = field(default_factory=dict)
 
     def targets(self) -> dict[str, str]:
         """The complete mapping, as it is kept with an import."""
         attributes = {
-            self.header[index]: join_target(key, self.dates.get(index))
+            self.header[index]: join_target(key, self.forms.get(index))
             for key, index in self.attributes
         }
         states = {self.header[index]: Field.OLD_STATE.value for index, _ in self.old_states}
@@ -47,28 +49,28 @@ class Columns:
         return self.header[self.fields[field]] if field in self.fields else ""
 
 
-def join_target(key: str, order: DateOrder | None) -> str:
+def join_target(key: str, form: Form | None) -> str:
     """What a column is mapped to that becomes an attribute."""
-    return f"{order}.{key}" if order else ATTRIBUTE + key
+    return f"{form}.{key}" if form else ATTRIBUTE + key
 
 
-def split_target(target: str) -> tuple[str, DateOrder | None]:
-    """The target as that of any attribute, and how its dates are read."""
+def split_target(target: str) -> tuple[str, Form | None]:
+    """The target as that of any attribute, and how its dates or numbers are read."""
     word, dot, key = target.partition(".")
-    is_date = dot and word in set(DateOrder)
-    return (ATTRIBUTE + key, DateOrder(word)) if is_date else (target, None)
+    form = FORMS.get(word) if dot else None
+    return (ATTRIBUTE + key, form) if form else (target, None)
 
 
 def suggest_targets(
     header: Sequence[str],
     state_like: Container[str] = (),
-    dates: Mapping[str, DateColumn] = NO_DATES,
+    forms: Mapping[str, FormColumn] = NO_FORMS,
 ) -> dict[str, str]:
-    """What a column holds by its name and values: dates are read that can be read in one way."""
+    """What a column holds by its name and values: those are read that can be read in one way."""
     targets = usual_targets(header, state_like)
-    for name, column in dates.items():
-        if column.order and targets.get(name, "").startswith(ATTRIBUTE):
-            targets[name] = join_target(targets[name].removeprefix(ATTRIBUTE), column.order)
+    for name, column in forms.items():
+        if column.form and targets.get(name, "").startswith(ATTRIBUTE):
+            targets[name] = join_target(targets[name].removeprefix(ATTRIBUTE), column.form)
     return targets
 
 
@@ -76,20 +78,20 @@ def map_columns(
     header: Sequence[str],
     mapping: Mapping[str, str],
     state_like: Container[str] = (),
-    dates: Mapping[str, DateColumn] = NO_DATES,
+    forms: Mapping[str, FormColumn] = NO_FORMS,
 ) -> Columns:
     """Finds the target of each column: by the mapping, else by its name, else as an attribute.
 
     Columns without a name are ignored. `state_like` are those that seem to say who gets mail, and
-    `dates` those that are dates in another form than ISO.
+    `forms` those that are dates in another form than ISO, or numbers with a comma.
     """
     _refuse_invalid(header, mapping)
-    usual = suggest_targets(header, state_like, dates)
+    usual = suggest_targets(header, state_like, forms)
     targets: dict[str, int] = {}
-    orders: dict[int, DateOrder | None] = {}
+    read_as: dict[int, Form | None] = {}
     old_states: list[tuple[int, StateColumn]] = []
     for index, name in enumerate(header):
-        target, order = split_target(mapping.get(name) or usual.get(name, IGNORED))
+        target, form = split_target(mapping.get(name) or usual.get(name, IGNORED))
         if not name or target == IGNORED:
             continue
         if target == Field.OLD_STATE:
@@ -97,7 +99,7 @@ def map_columns(
             continue
         if target in targets:
             raise _mapped_twice(target, header[targets[target]], name)
-        targets[target], orders[index] = index, order
+        targets[target], read_as[index] = index, form
     if Field.EMAIL not in targets:
         raise InvalidMappingError(
             say(
@@ -109,9 +111,9 @@ def map_columns(
         if part.value in targets:
             _add_attribute(targets, part, header)
     fields = {Field(target): index for target, index in targets.items() if target in _FIELDS}
-    dates_read = {index: order for index, order in orders.items() if order}
+    forms_read = {index: form for index, form in read_as.items() if form}
     return Columns(
-        tuple(header), fields, tuple(_attributes(targets)), tuple(old_states), dates_read
+        tuple(header), fields, tuple(_attributes(targets)), tuple(old_states), forms_read
     )
 
 
@@ -135,40 +137,73 @@ _READ = {
 }
 
 
-def describe_dates(columns: Columns, dates: Mapping[str, DateColumn]) -> list[Sentence]:
-    """How the dates of a file are stored, and which cells stay texts."""
+def describe_forms(columns: Columns, forms: Mapping[str, FormColumn]) -> list[Sentence]:
+    """How the dates and numbers of a file are stored, and which cells stay texts."""
     notes = []
     for _, index in columns.attributes:
-        name, order = columns.header[index], columns.dates.get(index)
-        column = dates.get(name, DateColumn())
-        if order:
-            notes.append(_describe_order(name, order, column.count_unread(order)))
-        elif column.written:
-            notes.append(
-                say(
-                    "Cells of %(column)s that look like dates, and are stored as texts: %(count)s."
-                    " No condition about days finds them. Say for the column whether the day or"
-                    " the month comes first.",
-                    column=name[:64],
-                    count=column.written,
-                )
-            )
+        name, form = columns.header[index], columns.forms.get(index)
+        column = forms.get(name)
+        if form:
+            notes.append(_describe_form(name, form, _count_unread(column, form)))
+        elif column and column.written:
+            notes.append(_describe_texts(name, column))
     return notes
 
 
-def _describe_order(name: str, order: DateOrder, unread: int) -> Sentence:
+def _count_unread(column: FormColumn | None, form: Form) -> int:
+    """The cells that are not in the form, of a column that is at all."""
+    if isinstance(column, DateColumn) and isinstance(form, DateOrder):
+        return column.count_unread(form)
+    return column.others if isinstance(column, NumberColumn) and form in set(NumberForm) else 0
+
+
+def _describe_form(name: str, form: Form, unread: int) -> Sentence:
+    if isinstance(form, NumberForm):
+        return _describe_numbers(name, unread)
     if not unread:
         return say(
             "The dates of %(column)s are read %(order)s, and stored like 2024-12-31.",
             column=name[:64],
-            order=_READ[order],
+            order=_READ[form],
         )
     return say(
         "The dates of %(column)s are read %(order)s, and stored like 2024-12-31. Cells that are no"
         " such dates, and are stored as texts: %(count)s.",
         column=name[:64],
-        order=_READ[order],
+        order=_READ[form],
         count=unread,
+    )
+
+
+def _describe_numbers(name: str, unread: int) -> Sentence:
+    if not unread:
+        return say(
+            "The numbers of %(column)s are read with a decimal comma, and stored like 35.50.",
+            column=name[:64],
+        )
+    return say(
+        "The numbers of %(column)s are read with a decimal comma, and stored like 35.50. Cells that"
+        " are no such numbers, and stay as they are: %(count)s.",
+        column=name[:64],
+        count=unread,
+    )
+
+
+def _describe_texts(name: str, column: FormColumn) -> Sentence:
+    if isinstance(column, NumberColumn):
+        return say(
+            "Cells of %(column)s that look like numbers with a comma, and are stored as texts:"
+            " %(count)s. No condition such as “is over” finds them. Say for the column that it has"
+            " decimal commas, or write its numbers without commas between thousands.",
+            column=name[:64],
+            count=column.written,
+        )
+    return say(
+        "Cells of %(column)s that look like dates, and are stored as texts: %(count)s."
+        " No condition about days finds them. Say for the column whether the day or"
+        " the month comes first.",
+        column=name[:64],
+        count=column.written,
     )
 
 

@@ -41,7 +41,7 @@ class DateColumn:
     others: int = 0  # no dates at all
 
     @property
-    def order(self) -> DateOrder | None:
+    def form(self) -> DateOrder | None:
         """The only order in which every date can be read; None: a person has to say it."""
         fitting = [order for order in DateOrder if self.count_read(order) == self.written]
         return fitting[0] if len(fitting) == 1 or (fitting and not self.unclear) else None
@@ -68,15 +68,6 @@ class DateColumn:
         self.month_first += DateOrder.MONTH_FIRST in days
         self.unclear += len(set(days.values())) > 1
         self.others += not days
-
-
-def find_date_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, int]:
-    """The columns of whose values most are dates in another form than ISO, and their positions."""
-    indexes = {name: index for index, name in enumerate(header) if name}
-    counted = {name: DateColumn() for name in indexes}
-    for name, column in counted.items():
-        column.add_rows(rows, indexes[name])
-    return {name: indexes[name] for name, one in counted.items() if one.written > one.others}
 
 
 def read_date(cell: str, order: DateOrder) -> str | None:

@@ -86,8 +86,8 @@ def _overview(record: Import, held: frozenset[int]) -> ImportOverview:
 
 
 def _suggest(upload: Mapping[str, Any]) -> Mapping[str, str]:
-    state_like, dates = upload.get("state_like", ()), uploads.read_dates(upload)
-    return suggest_targets(upload["header"], state_like, dates)
+    state_like, forms = upload.get("state_like", ()), uploads.read_forms(upload)
+    return suggest_targets(upload["header"], state_like, forms)
 
 
 def _read_preview(record: Import) -> Mapping[str, Any] | None:

@@ -13,7 +13,7 @@ from django.db import transaction
 from postledger.contacts import lists
 from postledger.contacts.models import Contact, List
 from postledger.imports import merging, remarks, running, staging
-from postledger.imports.columns import Columns, describe_dates, map_columns
+from postledger.imports.columns import Columns, describe_forms, map_columns
 from postledger.imports.files import reading
 from postledger.imports.files.reading import FileSurvey
 from postledger.imports.merging import RowCounts, Target
@@ -58,7 +58,7 @@ class ImportPreview(RowCounts):
 
     @property
     def notes(self) -> list[Sentence]:
-        return describe_dates(self.columns, self.survey.dates)
+        return describe_forms(self.columns, self.survey.forms)
 
     def add_choices(self, choices: Iterable[tuple[int, OwnChoice]]) -> None:
         for contact_id, choice in choices:
@@ -91,7 +91,7 @@ def preview_import(  # noqa: PLR0913  what an import takes, and two callbacks
     """
     list_id = None if list_key is None else lists.get_active_id(workspace_id, list_key)
     survey = reading.survey_new_file(path)
-    columns = map_columns(survey.header, mapping, survey.state_like, survey.dates)
+    columns = map_columns(survey.header, mapping, survey.state_like, survey.forms)
     preview = ImportPreview(survey=survey, columns=columns)
     target = Target(workspace_id, list_id, preview.columns, source="dry run", actor="")
     staging.forget_addresses()

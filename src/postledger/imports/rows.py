@@ -11,7 +11,7 @@ from postledger.contacts.consent import StateReport
 from postledger.contacts.csv_columns import Field, read_cell
 from postledger.contacts.details import Details, InvalidContactError
 from postledger.contacts.state_columns import ANSWERS, StateColumn
-from postledger.imports import dates, locales, old_states
+from postledger.imports import forms, locales, old_states
 from postledger.imports.columns import Columns
 from postledger.imports.files.reading import FileChunk
 from postledger.imports.old_states import Answer, OldState
@@ -256,8 +256,8 @@ def _encode_attributes(columns: Columns, cells: Sequence[str]) -> str:
     attributes = {
         key: value for key, index in columns.attributes if (value := read_cell(cells[index]))
     }
-    if columns.dates:
-        _write_dates(columns, attributes)
+    if columns.forms:
+        _change_forms(columns, attributes)
     document = _encode(attributes)
     # In a shorter one no text can be too long, nor all of them together.
     if len(document) > details.LONGEST_TEXT:
@@ -265,11 +265,11 @@ def _encode_attributes(columns: Columns, cells: Sequence[str]) -> str:
     return document
 
 
-def _write_dates(columns: Columns, attributes: dict[str, str]) -> None:
-    """Writes dates as ISO; a cell that is none stays as it is."""
+def _change_forms(columns: Columns, attributes: dict[str, str]) -> None:
+    """Writes dates as ISO, and numbers with a point; a cell that is none stays as it is."""
     for key, index in columns.attributes:
-        if key in attributes and (order := columns.dates.get(index)):
-            attributes[key] = dates.read_date(attributes[key], order) or attributes[key]
+        if key in attributes and (form := columns.forms.get(index)):
+            attributes[key] = forms.read_cell(attributes[key], form) or attributes[key]
 
 
 _CORRECT = say("Correct the cell, or leave it empty.")

@@ -13,7 +13,7 @@ from postledger.contacts import lists
 from postledger.imports import merging, queries, staging
 from postledger.imports.columns import (
     Columns,
-    describe_dates,
+    describe_forms,
     exact_mapping,
     find_unread_states,
     map_columns,
@@ -41,7 +41,7 @@ type ReportProgress = Callable[[ImportProgress], None]
 class StartedImport:
     id: int
     unread_states: Sequence[str]  # columns that look like states of people in another tool
-    notes: Sequence[str]  # how the dates of the file are stored
+    notes: Sequence[str]  # how the dates and numbers of the file are stored
 
 
 def start_import(  # noqa: PLR0913  a file, its destination, and the actor
@@ -59,7 +59,7 @@ def start_import(  # noqa: PLR0913  a file, its destination, and the actor
     """
     list_id = None if list_key is None else lists.get_active_id(workspace_id, list_key)
     survey = reading.survey_new_file(path)
-    columns = map_columns(survey.header, mapping, survey.state_like, survey.dates)
+    columns = map_columns(survey.header, mapping, survey.state_like, survey.forms)
     with transaction.atomic():
         record = Import.objects.create(
             workspace_id=workspace_id,
@@ -75,7 +75,7 @@ def start_import(  # noqa: PLR0913  a file, its destination, and the actor
         )
         note_start(record, actor=actor, list_key=list_key)
     unread_states = find_unread_states(columns, survey.state_like)
-    return StartedImport(record.pk, unread_states, describe_dates(columns, survey.dates))
+    return StartedImport(record.pk, unread_states, describe_forms(columns, survey.forms))
 
 
 def note_start(record: Import, *, actor: str, list_key: str | None) -> None:

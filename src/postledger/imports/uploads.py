@@ -23,7 +23,9 @@ from postledger.imports.columns import map_columns
 from postledger.imports.dates import DateColumn
 from postledger.imports.files import reading
 from postledger.imports.files.reading import FileSurvey
+from postledger.imports.forms import FormColumn
 from postledger.imports.models import FilePart, Import, ImportProblem, ImportState
+from postledger.imports.numbers import NumberColumn
 from postledger.imports.refusals import ImportNotReadyError
 from postledger.lib import sentences, unnamed_files
 from postledger.lib.sentences import Sentence, say
@@ -39,6 +41,7 @@ _LONGEST_NAME = 255
 _LONGEST_MATCH = 400  # more than an address has letters, and the one before it
 _UNSTARTED = (ImportState.UPLOADED, ImportState.PREVIEWING)
 _NAMED_ERASED = say("The file named a person who was erased, so it was deleted.")
+_KINDS: Mapping[str, type[FormColumn]] = {"dates": DateColumn, "numbers": NumberColumn}
 _UNENDED = (*_UNSTARTED, ImportState.RUNNING)
 
 
@@ -91,14 +94,24 @@ def _summarize(path: Path, survey: FileSurvey) -> dict[str, object]:
         "delimiter": survey.dialect.delimiter,
         "header": list(survey.header),
         "state_like": list(survey.state_like),
-        "dates": {name: asdict(column) for name, column in survey.dates.items()},
+        **{key: _summarize_columns(survey.forms, kind) for key, kind in _KINDS.items()},
         "rows": [[cell[:_SHOWN_LETTERS] for cell in row[: len(survey.header)]] for row in rows],
     }
 
 
-def read_dates(upload: Mapping[str, Any]) -> dict[str, DateColumn]:
-    """The columns of dates of a kept upload; older ones have none."""
-    return {name: DateColumn(**counts) for name, counts in upload.get("dates", {}).items()}
+def _summarize_columns(
+    columns: Mapping[str, FormColumn], kind: type[FormColumn]
+) -> dict[str, object]:
+    return {name: asdict(column) for name, column in columns.items() if type(column) is kind}
+
+
+def read_forms(upload: Mapping[str, Any]) -> dict[str, FormColumn]:
+    """The columns of dates and numbers of a kept upload; older ones have none."""
+    return {
+        name: kind(**counts)
+        for key, kind in _KINDS.items()
+        for name, counts in upload.get(key, {}).items()
+    }
 
 
 @contextmanager
@@ -182,7 +195,7 @@ def _check_settings(
     """The columns of the record to change; checks what can be checked without the file."""
     header = read_header(record)
     upload = record.upload or {}
-    looks = (upload.get("state_like", ()), read_dates(upload))
+    looks = (upload.get("state_like", ()), read_forms(upload))
     return {
         "mapping": map_columns(header, mapping, *looks).targets() if header else {},
         "list_id": None if list_key is None else lists.get_active_id(record.workspace_id, list_key),

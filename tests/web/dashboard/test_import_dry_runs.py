@@ -124,10 +124,10 @@ def test_a_column_that_says_who_left_is_proposed_by_its_name_with_its_meaning(
     assert page.count(HINT) == 1
 
 
-def test_dates_are_proposed_as_they_can_be_read_and_asked_about_where_the_day_is_unclear(
+def test_dates_and_numbers_are_proposed_as_they_can_be_read_and_asked_about_if_unclear(
     olivia: Person,
 ) -> None:
-    content = b"email,Added time,born\nann@example.com,26-12-2024,03/04/1990\n"
+    content = b'email,Added time,born,gave\nann@example.com,26-12-2024,03/04/1990,"35,50"\n'
     number = bring(olivia, content)
     proposed = olivia.read(f"imports/{number}/")
     settings = {"target-1": "day_first", "key-1": "added_time", "target-2": "attribute"}
@@ -137,6 +137,7 @@ def test_dates_are_proposed_as_they_can_be_read_and_asked_about_where_the_day_is
 
     assert re.search(r'name="target-1"[^>]*>.*?value="day_first" selected', proposed)
     assert 'name="key-1" value="added_time"' in proposed
+    assert re.search(r'name="target-3"[^>]*>.*?value="decimal_comma" selected', proposed)
     asked = "These look like dates. As an attribute they are texts"
     assert (proposed.count(asked), page.count(asked)) == (1, 0)
     assert "Cells of born that look like dates, and are stored as texts: 1." in unclear
@@ -144,12 +145,15 @@ def test_dates_are_proposed_as_they_can_be_read_and_asked_about_where_the_day_is
     assert "The dates of added_time" not in notes  # columns have the names of the file
     assert "The dates of Added time are read with the day first" in notes
     assert "The dates of born are read with the month first" in notes
+    assert "The numbers of gave are read with a decimal comma" in notes
     vera = visitors.sign_in(olivia.workspace_id, Role.VIEWER, name="Vera")
-    assert "Date, month first: born" in vera.read(f"imports/{number}/")
+    seen = vera.read(f"imports/{number}/")
+    assert "Date, month first: born" in seen
+    assert "Number with a decimal comma: gave" in seen
     olivia.post(f"imports/{number}/start/")
     uploads.work()
-    dates = {"added_time": "2024-12-26", "born": "1990-03-04"}
-    assert Contact.objects.get().attributes == dates
+    stored = {"added_time": "2024-12-26", "born": "1990-03-04", "gave": "35.50"}
+    assert Contact.objects.get().attributes == stored
 
 
 def test_who_stays_off_the_list_is_told_beside_what_an_import_cannot_know(olivia: Person) -> None:

@@ -7,9 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from postledger.imports import dates, old_states
-from postledger.imports.dates import DateColumn
+from postledger.imports import forms, old_states
 from postledger.imports.files import encodings
+from postledger.imports.forms import FormColumn
 from postledger.imports.refusals import FileRefusedError
 from postledger.lib.sentences import say
 from postledger.providers import addresses
@@ -45,7 +45,8 @@ class FileSurvey:
     size: int
     sha256: str
     state_like: tuple[str, ...] = ()  # columns that look as if they said who gets mail
-    dates: Mapping[str, DateColumn] = field(default_factory=dict)  # columns of dates, not as ISO
+    # Columns of dates that are not ISO, and of numbers with a comma.
+    forms: Mapping[str, FormColumn] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def survey_file(path: Path) -> FileSurvey:
         first = next(read_chunks(file, dialect, offset=body, row=2, size=_SAMPLE), None)
         sample = first.records if first else []
         chunks = read_chunks(file, dialect, offset=body, row=2)
-        row_count, counted = _count_rows(chunks, dates.find_date_columns(header, sample))
+        row_count, counted = _count_rows(chunks, forms.find_columns(header, sample))
     state_like = old_states.find_state_columns(header, sample)
     size, sha256 = file_bytes.size, file_bytes.sha256
     return FileSurvey(dialect, header, body, row_count, size, sha256, state_like, counted)
@@ -102,9 +103,9 @@ def survey_new_file(path: Path) -> FileSurvey:
 
 
 def _count_rows(
-    chunks: Iterator[FileChunk], date_columns: Mapping[str, int]
-) -> tuple[int, dict[str, DateColumn]]:
-    count, counted = 0, {name: DateColumn() for name in date_columns}
+    chunks: Iterator[FileChunk], columns: Mapping[str, tuple[int, type[FormColumn]]]
+) -> tuple[int, dict[str, FormColumn]]:
+    count, counted = 0, {name: kind() for name, (_, kind) in columns.items()}
     for chunk in chunks:
         count += len(chunk.records)
         if count > MOST_ROWS:
@@ -115,7 +116,7 @@ def _count_rows(
                     most=MOST_ROWS,
                 )
             )
-        for name, index in date_columns.items():
+        for name, (index, _) in columns.items():
             counted[name].add_rows(chunk.records, index)
     return count, counted
 

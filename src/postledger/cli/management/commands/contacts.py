@@ -56,7 +56,7 @@ class Command(base_command.NounCommand):
             metavar="COLUMN=FIELD",
             help="the field of a column: email, name, first_name, last_name, from_name, locale,"
             " time_zone, ocd_ids, external_id, old_state, attributes.KEY, day_first.KEY or"
-            " month_first.KEY of dates, or - to ignore it",
+            " month_first.KEY of dates, decimal_comma.KEY of numbers, or - to ignore it",
         )
         export_.add_argument("--list", metavar="KEY", help="only those who get this list's mail")
         export_.add_argument(
@@ -182,8 +182,8 @@ class Command(base_command.NounCommand):
             self.stderr.write(note)
         if notes:
             self.stderr.write(
-                "Map a column of dates with --map COLUMN=day_first.KEY, month_first.KEY, or"
-                " attributes.KEY for a text."
+                "Map a column of dates with --map COLUMN=day_first.KEY or month_first.KEY, one of"
+                " numbers with decimal_comma.KEY, and one of texts with attributes.KEY."
             )
 
     def _report(self, now: ImportProgress | ImportPreview) -> None:

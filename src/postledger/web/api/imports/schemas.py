@@ -23,7 +23,8 @@ class ImportSettings(RequestSchema):
         description="The field of each column, by the column's name: email, name, first_name,"
         " last_name, from_name, locale, time_zone, ocd_ids, external_id, old_state,"
         " attributes.KEY, day_first.KEY or month_first.KEY for an attribute whose dates are stored"
-        " as ISO, or - to ignore it. Columns that are not named are mapped as suggested.",
+        " as ISO, decimal_comma.KEY for one whose numbers are stored with a point, or - to ignore"
+        " it. Columns that are not named are mapped as suggested.",
         examples=[{"Mail": "email", "Notes": "-"}],
     )
     list: ListKey | None = Field(

@@ -20,6 +20,8 @@ from postledger.imports.columns import (
     suggest_targets,
 )
 from postledger.imports.dates import DateColumn, DateOrder
+from postledger.imports.forms import FORMS, Form, FormColumn
+from postledger.imports.numbers import NumberColumn, NumberForm
 from postledger.imports.overview import ImportOverview
 from postledger.lib.folding import fold_accents, fold_words
 from postledger.web.dashboard import text_names
@@ -40,6 +42,7 @@ TARGETS: Mapping[str, Promise | str] = {
     AN_ATTRIBUTE: gettext_lazy("Attribute"),
     DateOrder.DAY_FIRST: gettext_lazy("Date, day first"),
     DateOrder.MONTH_FIRST: gettext_lazy("Date, month first"),
+    NumberForm.DECIMAL_COMMA: gettext_lazy("Number with a decimal comma"),
     IGNORED: gettext_lazy("Leave out"),
 }
 NAMED_ATTRIBUTE = gettext_noop("Attribute “%(key)s”")
@@ -70,17 +73,26 @@ _MEANINGS: Mapping[StateColumn, Promise] = {
         " subscribed, and a row to look at."
     ),
 }
-# Beside a column of dates that are not ISO.
-_ORDERS: Mapping[DateOrder, Promise] = {
+# Beside a column of dates that are not ISO, or of numbers with a comma.
+_FORMS: Mapping[Form, Promise] = {
     DateOrder.DAY_FIRST: gettext_lazy("Dates with the day first: stored like 2024-12-31."),
     DateOrder.MONTH_FIRST: gettext_lazy("Dates with the month first: stored like 2024-12-31."),
+    NumberForm.DECIMAL_COMMA: gettext_lazy("Numbers with a decimal comma: stored like 35.50."),
 }
-_TEXTS = gettext_lazy(
-    "These look like dates. As an attribute they are texts, which no condition about days finds:"
-    " choose “Date”, with the day or the month first."
-)
+# Beside such a column that becomes an attribute as it is.
+_TEXTS: Mapping[type[FormColumn], Promise] = {
+    DateColumn: gettext_lazy(
+        "These look like dates. As an attribute they are texts, which no condition about days"
+        " finds: choose “Date”, with the day or the month first."
+    ),
+    NumberColumn: gettext_lazy(
+        "These look like numbers with a comma. As an attribute they are texts, which no condition"
+        " such as “is over” finds: choose “Number with a decimal comma”, or write them without"
+        " commas between thousands."
+    ),
+}
 _SHOWN_VALUES = 3
-_WITH_KEY = {AN_ATTRIBUTE, *DateOrder}
+_WITH_KEY = {AN_ATTRIBUTE, *FORMS}
 _BETWEEN = re.compile(r"\W+")
 
 
@@ -94,7 +106,7 @@ class ColumnChoice:
     target: str
     key: str
     is_state_like: bool = False  # it looks as if it said who left the old tool
-    is_date_like: bool = False  # dates in another form than ISO
+    written_as: type[FormColumn] | None = None  # dates that are not ISO, numbers with a comma
 
     @property
     def becomes(self) -> str:
@@ -102,15 +114,15 @@ class ColumnChoice:
         if self.target == AN_ATTRIBUTE:
             return gettext(NAMED_ATTRIBUTE) % {"key": self.key}
         label = str(TARGETS[self.target])
-        return f"{label}: {self.key}" if self.target in _ORDERS else label
+        return f"{label}: {self.key}" if self.target in FORMS else label
 
     @property
     def meaning(self) -> Promise | str:
-        """How a column is read that says who left the old tool, or that has dates."""
-        if self.target in _ORDERS:
-            return _ORDERS[DateOrder(self.target)]
-        if self.is_date_like and self.target == AN_ATTRIBUTE:
-            return _TEXTS
+        """How a column is read that says who left the old tool, or that has dates or numbers."""
+        if self.target in FORMS:
+            return _FORMS[FORMS[self.target]]
+        if self.written_as and self.target == AN_ATTRIBUTE:
+            return _TEXTS[self.written_as]
         kind = find_kind(self.name) or StateColumn.STATE
         return _MEANINGS[kind] if self.target == Field.OLD_STATE else ""
 
@@ -165,9 +177,9 @@ def list_choices(
 
     `known_keys` are those of attributes that contacts have already.
     """
-    state_like, dates = upload.get("state_like", ()), uploads.read_dates(upload)
+    state_like, forms = upload.get("state_like", ()), uploads.read_forms(upload)
     keys = _propose_keys(upload["header"], sorted(known_keys))
-    targets = mapping or _propose_targets(upload["header"], state_like, dates, keys)
+    targets = mapping or _propose_targets(upload["header"], state_like, forms, keys)
     choices = [
         _make_choice(number, name, upload["rows"], targets, keys)
         for number, name in enumerate(upload["header"])
@@ -177,7 +189,7 @@ def list_choices(
         replace(
             choice if given is None else _read_choice(choice, given),
             is_state_like=choice.name in state_like,
-            is_date_like=choice.name in dates,
+            written_as=type(forms[choice.name]) if choice.name in forms else None,
         )
         for choice in choices
     ]
@@ -202,17 +214,17 @@ def _propose_keys(header: Iterable[str], known_keys: Iterable[str]) -> dict[str,
 def _propose_targets(
     header: Sequence[str],
     state_like: Container[str],
-    dates: Mapping[str, DateColumn],
+    forms: Mapping[str, FormColumn],
     keys: Mapping[str, str],
 ) -> dict[str, str]:
     """Letters name an attribute as it is written, so columns that differ in case share a key."""
     targets: dict[str, str] = {}
-    for name, usual in suggest_targets(header, state_like, dates).items():
-        target, order = split_target(usual)
+    for name, usual in suggest_targets(header, state_like, forms).items():
+        target, form = split_target(usual)
         if target == ATTRIBUTE + name:
             proposed = ATTRIBUTE + keys[name]
             target = target if proposed in targets.values() else proposed
-        targets[name] = join_target(target.removeprefix(ATTRIBUTE), order) if order else target
+        targets[name] = join_target(target.removeprefix(ATTRIBUTE), form) if form else target
     return targets
 
 
@@ -233,10 +245,10 @@ def _make_choice(
     targets: Mapping[str, str],
     keys: Mapping[str, str],
 ) -> ColumnChoice:
-    target, order = split_target(targets.get(name, IGNORED))
+    target, form = split_target(targets.get(name, IGNORED))
     key = target.removeprefix(ATTRIBUTE) if target.startswith(ATTRIBUTE) else keys[name]
     if target.startswith(ATTRIBUTE):
-        target = order or AN_ATTRIBUTE
+        target = form or AN_ATTRIBUTE
     values = [row[number] for row in rows if number < len(row) and row[number]]
     return ColumnChoice(number, name, ", ".join(values[:_SHOWN_VALUES]), target, key)
 
@@ -248,6 +260,5 @@ def build_mapping(choices: Sequence[ColumnChoice]) -> dict[str, str]:
 
 def _map_columns(choices: Sequence[ColumnChoice]) -> Iterator[tuple[str, str]]:
     for choice in choices:
-        order = DateOrder(choice.target) if choice.target in _ORDERS else None
-        has_key = choice.target in _WITH_KEY
-        yield choice.name, join_target(choice.key, order) if has_key else choice.target
+        form, has_key = FORMS.get(choice.target), choice.target in _WITH_KEY
+        yield choice.name, join_target(choice.key, form) if has_key else choice.target
