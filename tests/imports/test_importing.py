@@ -143,6 +143,24 @@ def test_a_part_of_a_name_makes_one_and_replaces_none(acme: int, tmp_path: Path)
     assert (done.created, done.updated) == (1, 2)
 
 
+def test_a_name_that_leaves_a_part_of_the_old_one_is_a_row_to_look_at(
+    acme: int, tmp_path: Path
+) -> None:
+    parts = f"email,First name,Last name\n{R1},Rui,Silva\nr2@example.com,Eva,Lima\n"
+    files.import_file(acme, files.write_file(tmp_path, parts))
+    people.contact(acme, "r3@example.com", Details(name="Robert", attributes={"first_name": "Bob"}))
+    rows = f"{R1},José Silva,\nr2@example.com,Ana,Ana\nr3@example.com,Rob,\nr4@example.com,Zoe,\n"
+    path = files.write_file(tmp_path, f"email,Nome,first_name\n{rows}")
+
+    _, tried = files.preview_file(acme, path)
+    done = files.import_file(acme, path)
+
+    assert [(problem.row, problem.value) for problem in tried] == [(2, "José Silva"), (3, "Ana")]
+    assert "the attribute first_name keeps a part of the old one" in tried[0].problem
+    assert tried[1].remedy.startswith("Map a column to last_name")
+    assert files.problems(acme, done) == [(2, "Nome"), (3, "Nome")]
+
+
 def test_places_are_corrected_and_an_empty_cell_leaves_them(acme: int, tmp_path: Path) -> None:
     ohio, texas = (f"ocd-division/country:us/state:{state}" for state in ("oh", "tx"))
     for address in (R1, "r2@example.com"):

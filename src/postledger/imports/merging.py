@@ -137,6 +137,7 @@ def merge_staged(
     ]
     of_matched = [
         *remarks.find_lost_numbers(columns),
+        *remarks.find_left_parts(columns),
         *remarks.find_without_ending(columns, target.workspace_id),
     ]
     created, updated, unchanged = _write_contacts(params)

@@ -11,7 +11,7 @@ from psycopg import sql as pg
 
 from postledger.accounts import queries as account_queries
 from postledger.contacts import reach, sql
-from postledger.contacts.csv_columns import Field
+from postledger.contacts.csv_columns import PARTS_OF_NAME, Field
 from postledger.contacts.filter_sql import NUMBER
 from postledger.imports.columns import Columns
 from postledger.imports.old_states import OldState
@@ -58,6 +58,45 @@ def find_lost_numbers(columns: Columns) -> list[RowProblem]:
     return [
         RowProblem.quoting(row, names[key], text, problem, remedy)
         for row, key, text in sql.rows(_LOST_NUMBERS, {})
+    ]
+
+
+# A name that did not have the part before was another one for the person, as a nickname.
+_LEFT_PARTS: LiteralString = """
+SELECT matched.row_number, matched.name, part.key
+FROM contacts_matched AS matched
+CROSS JOIN LATERAL (
+    SELECT name, attributes FROM contacts_contact WHERE id = matched.id OFFSET 0
+) AS contact
+CROSS JOIN LATERAL jsonb_each_text(contact.attributes) AS part
+WHERE matched.differs AND NOT matched.is_new AND matched.name NOT IN ('', contact.name)
+  AND part.key = ANY(%(parts)s) AND part.value <> '' AND NOT matched.attributes ? part.key
+  AND strpos(lower(contact.name), lower(part.value)) > 0
+  AND strpos(lower(matched.name), lower(part.value)) = 0
+ORDER BY matched.row_number, part.key
+"""
+
+
+def find_left_parts(columns: Columns) -> list[RowProblem]:
+    """The matched rows whose name replaces one of which a contact's attribute keeps a part.
+
+    That part is not quoted: an erasure finds problems by the name of the contact.
+    """
+    if Field.NAME not in columns.fields:
+        return []
+    return [
+        RowProblem.quoting(
+            row,
+            columns.name_of(Field.NAME),
+            name,
+            say(
+                "The name changes, and the attribute %(key)s keeps a part of the old one: an email"
+                " that greets by it has the old name.",
+                key=key,
+            ),
+            say("Map a column to %(key)s, or correct the attribute of the contact.", key=key),
+        )
+        for row, name, key in sql.rows(_LEFT_PARTS, {"parts": list(map(str, PARTS_OF_NAME))})
     ]
 
 
