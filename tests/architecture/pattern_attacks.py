@@ -174,6 +174,7 @@ ATTACKS: Mapping[str, Attack] = {
     "imports.numbers: _THOUSANDS": Attack(",111", "1"),
     "imports.old_states: _DATE": Attack("1", "2026-01-01T10:00:00."),
     "imports.rows: PLAIN": Attack("a.", "a@"),
+    "imports.rows: _QUOTED_PARTS": Attack('"a",', end="!"),
     "imports.rows: _OCD_SEPARATOR": Attack(" ;", end="a"),
     "imports.files.sheet_to_csv: _DELIMITERS": Attack(";"),
     "imports.uploads: _WORD": Attack("a.", end=" "),

@@ -64,6 +64,25 @@ def test_text_that_the_wire_would_misread_arrives_as_it_is(acme: int, tmp_path: 
     assert contact.attributes == {"note": note}
 
 
+@pytest.mark.parametrize(
+    ("cell", "stored"),
+    [
+        ('"Amigos","Escola"', "Amigos, Escola"),
+        ('"Amigos", "Escola, 1"', "Amigos, Escola, 1"),
+        ('"Amigos"', "Amigos"),
+        *((text, text) for text in ('"Amigos",Escola', 'the "Escola"', '"a" or "b"', '""', '"')),
+    ],
+)
+def test_a_cell_of_quoted_parts_is_stored_without_their_quotes(
+    acme: int, tmp_path: Path, cell: str, stored: str
+) -> None:
+    line = csv_columns.csv_line([R1, cell], is_raw=True)
+
+    files.import_file(acme, files.write_file(tmp_path, f"email,TAGS\n{line}"))
+
+    assert Contact.objects.get().attributes == {"TAGS": stored}
+
+
 def test_a_text_that_replaces_a_number_is_a_row_to_look_at(acme: int, tmp_path: Path) -> None:
     for number in range(1, 5):
         stored = Details(attributes={"age": number, "code": "12"})

@@ -27,6 +27,8 @@ PLAIN = re.compile(
     r"@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}"
 )
 _OCD_SEPARATOR = re.compile(r"[\s;]+")
+# As Mailchimp writes the tags of a person into one cell.
+_QUOTED_PARTS = re.compile(r'"[^"]++"(?:, ?"[^"]++")*+')
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -254,7 +256,9 @@ def _join_ocd_ids(cell: str) -> str:
 
 def _encode_attributes(columns: Columns, cells: Sequence[str]) -> str:
     attributes = {
-        key: value for key, index in columns.attributes if (value := read_cell(cells[index]))
+        key: _unquote(value) if value[0] == '"' else value
+        for key, index in columns.attributes
+        if (value := read_cell(cells[index]))
     }
     if columns.forms:
         _change_forms(columns, attributes)
@@ -263,6 +267,12 @@ def _encode_attributes(columns: Columns, cells: Sequence[str]) -> str:
     if len(document) > details.LONGEST_TEXT:
         _check(None, "", Details(attributes=attributes))
     return document
+
+
+def _unquote(value: str) -> str:
+    """The parts of a value without their quotes; as it is if any has none."""
+    is_list = _QUOTED_PARTS.fullmatch(value)
+    return ", ".join(value[1:-1].split('"')[::2]) if is_list else value
 
 
 def _change_forms(columns: Columns, attributes: dict[str, str]) -> None:
