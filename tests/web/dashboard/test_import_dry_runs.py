@@ -283,7 +283,24 @@ def test_contacts_that_the_file_does_not_change_are_counted_beside_the_button(
     page = try_out(olivia, bring(olivia, b"email\nann@example.com\nnew@example.com\n"))
 
     assert "<b>2</b> contacts in the file: 1 new, 0 changed, 1 unchanged." in page
+    assert "Nothing would change." not in page
     assert "Import 2 contacts" in page
+
+
+def test_an_import_that_would_change_nothing_is_not_what_the_page_proposes(olivia: Person) -> None:
+    people.news(olivia.workspace_id)
+    people.contact(olivia.workspace_id, "ann@example.com")
+
+    number = bring(olivia, b"email\nann@example.com\n")
+    as_it_is = try_out(olivia, number, list="")
+    with_list = try_out(olivia, number, list="news")
+
+    proposes = re.compile(r'btn-primary" type="submit" form="settings" formaction="[^"]*/start/')
+    assert "Nothing would change." in as_it_is
+    assert not proposes.search(as_it_is)
+    assert "/start/" in as_it_is
+    assert "Nothing would change." not in with_list
+    assert proposes.search(with_list)
 
 
 def test_fields_of_the_newest_import_are_offered_however_few_contacts_have_them(

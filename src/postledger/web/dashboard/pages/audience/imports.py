@@ -331,9 +331,16 @@ def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
             "unknown_count": shown.preview["kept_back"].get(OldState.UNKNOWN, 0),
             "reads_old_states": Field.OLD_STATE in shown.mapping.values(),
             "problem_count": shown.preview.get("problem_count", 0),  # older dry runs have none
+            "changes_nothing": _changes_nothing(shown, shown.preview),
             "importable": sum(shown.preview[name] for name in ("created", "updated", "unchanged")),
         }
     return values
+
+
+def _changes_nothing(shown: ImportOverview, preview: Mapping[str, Any]) -> bool:
+    """Whether an import would be for nothing: it would not even end a consent, or make a list."""
+    counts = sum(preview[name] for name in ("created", "updated", "subscribed"))
+    return not (counts or shown.new_list or Field.OLD_STATE in shown.mapping.values())
 
 
 def _list_own_choices(
