@@ -167,7 +167,7 @@ ATTACKS: Mapping[str, Attack] = {
     "imports.dates: _DAY": Attack("1", "12-12-"),
     "imports.dates: _YEAR_FIRST": Attack("1", "2024-12-"),
     "imports.dates: _ISO": Attack("1", "2026-01-01T10:00"),
-    "imports.files.encodings: _HIGH": Attack("\xff"),
+    "imports.files.encodings: _HIGH_WORD": Attack("\xff", end="a"),
     "imports.files.encodings: _UTF8": Attack("\xf0\x80\x80"),
     "imports.locales: _LOCALE": Attack("a"),
     "imports.numbers: _DECIMAL": Attack(".111", "1"),

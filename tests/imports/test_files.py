@@ -38,6 +38,7 @@ WESTERN = "Jürgen Groß, Café Zoë"
         ("utf-16-be", codecs.BOM_UTF16_BE, CYRILLIC + " 🎈 ਊ"),
         ("cp1251", b"", CYRILLIC),
         ("cp1252", b"", WESTERN),
+        ("cp1252", b"", "Conceição, Évora"),
     ],
 )
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])

@@ -32,7 +32,9 @@ _NO_TABLES = (
     (b"\x7fELF", say("a program")),
     (b"MZ\x90", say("a program")),
 )
-_HIGH = re.compile(rb"[\x80-\xff]+")
+_ASCII = bytes(range(0x80))
+# Words without an ASCII letter: of Cyrillic ones all are so, and hardly a Western one.
+_HIGH_WORD = re.compile(rb"(?<![A-Za-z\x80-\xff])[\x80-\xff]{2,}+(?![A-Za-z])")
 _UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 
 
@@ -46,10 +48,10 @@ class FileBytes:
 
 @dataclass(slots=True)
 class _HighBytes:
-    """Counts bytes beyond ASCII: all, those next to another, and those in UTF-8 sequences."""
+    """Counts bytes beyond ASCII: all, those in words of such, and those in UTF-8 sequences."""
 
     count: int = 0
-    adjacent: int = 0
+    in_high_words: int = 0
     in_utf8: int = 0
     is_utf8: bool = True
     decoder: codecs.IncrementalDecoder = field(
@@ -63,9 +65,8 @@ class _HighBytes:
         except UnicodeDecodeError:
             self.is_utf8 = False
         if not block.isascii():
-            words = _HIGH.findall(block)
-            self.count += sum(map(len, words))
-            self.adjacent += sum(len(word) for word in words if len(word) > 1)
+            self.count += len(block.translate(None, _ASCII))
+            self.in_high_words += sum(map(len, _HIGH_WORD.findall(block)))
             self.in_utf8 += sum(map(len, _UTF8.findall(block)))
 
     def guess(self) -> str:
@@ -79,7 +80,7 @@ class _HighBytes:
                     " Export it again as UTF-8."
                 )
             )
-        return "cp1251" if self.adjacent * 2 > self.count else "cp1252"
+        return "cp1251" if self.in_high_words * 2 > self.count else "cp1252"
 
 
 def inspect_bytes(path: Path) -> FileBytes:
