@@ -26,6 +26,7 @@ from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components.finding_words import describe_refusal
 from postledger.web.dashboard.content import samples, version_diff
 from postledger.web.dashboard.content.version_form import VersionForm
+from postledger.web.dashboard.editor import choices
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.letter_frame import show_in_frame
 from postledger.web.dashboard.pages.content.templates import find_template
@@ -163,6 +164,7 @@ def write(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
         "has_errors": form.has_errors,
         "may_add": form.may_add,
         "proposed": form.proposed,
+        "insertable": choices.list_insertable(choices.list_fields(visitor.workspace.pk, ())),
         "is_saving": is_saving,
         "is_finding": posted is not None and "find" in posted,
     }

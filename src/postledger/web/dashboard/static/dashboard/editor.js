@@ -110,12 +110,6 @@
   });
   document.body.addEventListener("htmx:afterSettle", showState);
 
-  const insert = (field, text) => {
-    field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
-    field.dispatchEvent(new Event("input", { bubbles: true }));
-    field.focus();
-  };
-
   // A picture that was uploaded goes where the caret was, on a line of its own; to the end of a
   // text in which nobody has set one.
   let isCaretSet = false;
@@ -127,31 +121,8 @@
     const after = body.value.slice(body.selectionEnd);
     const above = before === "" || before.endsWith("\n\n") ? "" : before.endsWith("\n") ? "\n" : "\n\n";
     const below = after.startsWith("\n\n") ? "" : after.startsWith("\n") ? "\n" : "\n\n";
-    insert(body, `${above}${event.detail.snippet}${below}`);
+    insertText(body, `${above}${event.detail.snippet}${below}`);
     for (const id of ["f-picture", "f-description"]) document.getElementById(id).value = "";
-  });
-
-  // A value of the reader goes where the caret was, in the subject or in the text.
-  let written = null;
-  draft.addEventListener("focusin", (event) => {
-    if (["subject", "preheader", "body", "text"].includes(event.target.name)) written = event.target;
-  });
-  const insertButton = draft.querySelector("[data-insert-value]");
-  const defaultField = document.getElementById("f-default");
-  insertButton?.addEventListener("click", () => {
-    const name = document.getElementById("f-value").value;
-    // What would end the value, or its text, is left out: Liquid has no way to write it.
-    let text = defaultField.value.trim().replace(/[{}%]/g, "");
-    if (text.includes("'")) text = text.replaceAll('"', "”");
-    const quote = text.includes('"') ? "'" : '"';
-    const otherwise = text ? ` | default: ${quote}${text}${quote}` : "";
-    insert(written ?? draft.querySelector("[name=body]"), `{{ ${name}${otherwise} }}`);
-  });
-  // Else Enter would send the form of the preview.
-  defaultField?.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter") return;
-    event.preventDefault();
-    insertButton.click();
   });
 
   // A draft that is half written is not left by a slip.
