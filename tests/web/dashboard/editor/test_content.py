@@ -240,6 +240,16 @@ def test_html_in_markdown_is_warned_of(anna: Person, draft: int) -> None:
     assert "HTML tags in the text" not in as_html
 
 
+def test_a_picture_without_a_description_is_warned_of(anna: Person, draft: int) -> None:
+    save(anna, draft, subject="News", body="![](https://a.example/a.png)")
+    without = anna.read(f"campaigns/{draft}/edit/checks/")
+    save(anna, draft, subject="News", body="![A cat](https://a.example/a.png)")
+    described = anna.read(f"campaigns/{draft}/edit/checks/")
+
+    assert "A picture has no description" in without
+    assert "A picture has no description" not in described
+
+
 @pytest.mark.parametrize(
     ("written", "shown"),
     [

@@ -111,6 +111,7 @@ def check_content(
         lines = list(_check_mail(workspace_id, campaign, reader, mail, now=now))
         lines += _check_foreign_tags(campaign.content, mail)
         lines += _check_html_shown(campaign.content, mail)
+        lines += _check_descriptions(campaign.content)
     except RefusedError as error:
         text = finding_words.describe_refusal(error)
         return ContentChecks(
@@ -208,6 +209,15 @@ def _check_html_shown(content: ContentSource, mail: MailPreview) -> Iterator[Che
         text = _("Write a link as %(example)s, or choose HTML in place of Markdown.")
         example = f"[{_('Book now')}](https://…)"
         yield Check(WARNING, title, text % {"example": example}, "#content")
+
+
+def _check_descriptions(content: ContentSource) -> Iterator[Check]:
+    if not isinstance(content, InlineSource) or content.format is not Format.MARKDOWN:
+        return
+    if "![](" in content.body:
+        title = _("A picture has no description")
+        text = _("Who sees no pictures reads nothing in its place. Write it between the brackets.")
+        yield Check(WARNING, title, text, "#content")
 
 
 def _find_reader(
