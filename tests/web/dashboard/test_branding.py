@@ -4,6 +4,7 @@ import json
 import re
 from datetime import UTC, datetime
 from hashlib import sha256
+from html import unescape
 from typing import Any
 
 import pytest
@@ -51,6 +52,19 @@ def save(person: Person, **changes: Any) -> Any:
 
 def file(content: bytes = PNG, name: str = "logo.png") -> SimpleUploadedFile:
     return SimpleUploadedFile(name, content, content_type="image/png")
+
+
+def test_the_page_on_which_readers_unsubscribe_opens_for_the_own_address(
+    anna: Person, settings: LazySettings
+) -> None:
+    settings.UNSUBSCRIBE_SECRET = "only-for-tests, and long enough here"
+    [token] = re.findall(r'href="[^"]*[?]token=([^"]+)"', anna.read("content/branding/"))
+
+    page = Client().get("/unsubscribe", {"token": unescape(token)}).content.decode()
+
+    settings.UNSUBSCRIBE_SECRET = ""
+    assert anna.user.email in unescape(page)
+    assert "token=" not in anna.read("content/branding/")
 
 
 def test_everything_that_is_wrong_is_said_at_once(anna: Person) -> None:

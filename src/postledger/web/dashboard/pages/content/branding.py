@@ -20,6 +20,7 @@ from postledger.accounts import queries as accounts
 from postledger.accounts import workspaces
 from postledger.accounts.people.roles import Permission
 from postledger.accounts.trail import Action
+from postledger.contacts import unsubscribe_links
 from postledger.content import brandings, pictures, previews
 from postledger.content.brandings import InvalidAccentError, InvalidLogoError
 from postledger.content.picture_types import MOST_BYTES
@@ -209,10 +210,19 @@ def _show(
         "form": form,
         "stored": _list_stored(visitor),
         "may_write": visitor.may(Permission.WRITE_CONTENT),
+        "unsubscribe_url": _find_unsubscribe_url(visitor),
     }
     return render_page(
         request, visitor, "dashboard/content/branding.html", values, status=status or form.status
     )
+
+
+def _find_unsubscribe_url(visitor: Visitor) -> str:
+    """What a reader sees, for the address of who looks; empty where no link can be made."""
+    links = unsubscribe_links.workspace_links(visitor.workspace.pk)
+    if not links.is_complete:
+        return ""
+    return links.url(visitor.user.email, list_key=unsubscribe_links.GENERAL)
 
 
 def _find_url(visitor: Visitor) -> str:
