@@ -103,15 +103,15 @@ def _write_time(match: re.Match[str]) -> str:
 def _find_days(text: str) -> Mapping[DateOrder, str]:
     """The days that the numbers mean, as ISO, by the order in which they are read."""
     if match := _YEAR_FIRST.fullmatch(text):
-        found = dict.fromkeys(DateOrder, _make_day(match[1], match[3], match[4]))
+        days = dict.fromkeys(DateOrder, _make_day(match[1], match[3], match[4]))
     elif match := _DAY.fullmatch(text):
-        found = {
+        days = {
             DateOrder.DAY_FIRST: _make_day(match[4], match[3], match[1]),
             DateOrder.MONTH_FIRST: _make_day(match[4], match[1], match[3]),
         }
     else:
-        found = {}
-    return {order: day for order, day in found.items() if day}
+        days = {}
+    return {order: day for order, day in days.items() if day}
 
 
 def _is_iso(cell: str) -> bool:

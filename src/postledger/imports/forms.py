@@ -18,14 +18,14 @@ def find_columns(
     header: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> dict[str, tuple[int, type[FormColumn]]]:
     """The columns of whose values most are in another form, with their positions and kinds."""
-    found: dict[str, tuple[int, type[FormColumn]]] = {}
+    columns: dict[str, tuple[int, type[FormColumn]]] = {}
     for index, name in enumerate(header):
         for kind in (DateColumn, NumberColumn) if name else ():
             column = kind()
             column.add_rows(rows, index)
             if column.written > column.others:
-                found[name] = (index, kind)
-    return found
+                columns[name] = (index, kind)
+    return columns
 
 
 def read_cell(cell: str, form: Form) -> str | None:

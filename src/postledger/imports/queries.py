@@ -100,8 +100,8 @@ def read_problems(workspace_id: int, import_id: int) -> Iterator[RowProblem]:
     problems = ImportProblem.objects.filter(of_import_id=import_id).order_by("row_number", "pk")
     rows = problems.values_list("row_number", "column_name", "value", "problem", "remedy")
     kept = (RowProblem(*row) for row in rows.iterator(chunk_size=2_000))
-    found = record.preview.get("problem_count", 0) if record.preview else record.problem_count
-    return chain(kept, _describe_others(found - MOST_PROBLEMS))
+    count = record.preview.get("problem_count", 0) if record.preview else record.problem_count
+    return chain(kept, _describe_others(count - MOST_PROBLEMS))
 
 
 def _describe_others(count: int) -> Iterator[RowProblem]:
