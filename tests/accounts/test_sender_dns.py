@@ -9,16 +9,16 @@ from django.conf import LazySettings
 from postledger.accounts import provider_accounts, queries, sender_dns, senders
 from postledger.accounts.models import Sender, Workspace
 from postledger.accounts.sender_dns import DnsReport
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import API_KEY
-from postledger.fakes.ses.account import Identity
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.providers.dns.records import DnsRecord, RecordType
 from postledger.providers.dns.verdicts import Code
 from tests.providers import dns_server
 from tests.providers.dns_server import DnsServer
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import API_KEY
+from tools.fakes.ses.account import Identity
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 NOW = datetime(2026, 11, 18, 12, tzinfo=UTC)
 OFTEN = sender_dns.REMEMBERED_FOR / 2

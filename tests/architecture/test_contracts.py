@@ -35,7 +35,7 @@ BREAKS = [
     ("layers", "contacts.broken", "postledger.supabase.models"),
     ("layers", "mailing.broken", "postledger.campaigns.models"),
     ("layers", "cli.broken", "postledger.workers.tasks"),
-    ("layers", "cli.broken", "postledger.fakes.ses.server"),
+    ("layers", "cli.broken", "tools.fakes.ses.server"),
     ("layers", "fakes.ses.broken", "postledger.web.shared.problems"),
     ("layers", "deliveries.broken", "postledger.workers"),
     ("layers", "workers.broken", "postledger.config.env"),

@@ -19,13 +19,13 @@ from pytest_django import Settings
 from postledger.accounts import provider_accounts, queries, sealing, workspaces
 from postledger.accounts.models import AccountQuota, AuditEntry, ProviderAccount, Sender
 from postledger.cli.doctor.quotas import check_quotas
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import SENDING_KEY
 from postledger.lib.check_results import Level
 from tests import cast
 from tests.cli import installations
 from tests.cli.installations import doctor
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import SENDING_KEY
 
 pytestmark = pytest.mark.django_db
 

@@ -10,15 +10,15 @@ from django.core.management import CommandError, call_command
 from postledger.accounts import queries, sealing, workspaces
 from postledger.accounts.models import ProviderAccount
 from postledger.cli.doctor import senders
-from postledger.fakes.http.faults import AnswerError, DropAnswer, Fault, Rule
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.sendgrid.account import ApiKey
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import API_KEY, SENDING_KEY
-from postledger.fakes.sendgrid.webhooks import Webhook
 from postledger.feedback import webhook_keys
 from postledger.providers.sendgrid.documents import EVENT_TYPES
 from tests.feedback import sendgrid
+from tools.fakes.http.faults import AnswerError, DropAnswer, Fault, Rule
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.sendgrid.account import ApiKey
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import API_KEY, SENDING_KEY
+from tools.fakes.sendgrid.webhooks import Webhook
 
 pytestmark = pytest.mark.django_db
 

@@ -17,16 +17,16 @@ from postledger.deliveries import ledger
 from postledger.deliveries import queries as mail_queries
 from postledger.deliveries.entries import Block
 from postledger.deliveries.reasons import Reason
-from postledger.fakes.http.faults import AnswerError, AnswerGateway, DelayAnswer, Rule
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.ses.account import Account, Identity, Status
-from postledger.fakes.ses.quota import UNLIMITED, Quota
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.providers.base import Category
 from postledger.providers.ses.events import event_documents
 from postledger.providers.ses.settings import SesSettings
 from tests.cli.installations import DEAD
+from tools.fakes.http.faults import AnswerError, AnswerGateway, DelayAnswer, Rule
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.ses.account import Account, Identity, Status
+from tools.fakes.ses.quota import UNLIMITED, Quota
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 pytestmark = pytest.mark.django_db
 

@@ -13,10 +13,6 @@ from moto.server import ThreadedMotoServer
 
 from postledger.accounts import sealing, workspaces
 from postledger.accounts.models import AuditEntry, ProviderAccount
-from postledger.fakes.http.faults import AnswerError, Rule
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.feedback import topics
 from postledger.feedback.models import Topic
 from postledger.providers import set_up
@@ -24,6 +20,10 @@ from postledger.providers.ses import aws_client
 from postledger.providers.ses.events import event_documents
 from postledger.providers.ses.settings import SesSettings
 from tests.cli.installations import DEAD
+from tools.fakes.http.faults import AnswerError, Rule
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 pytestmark = pytest.mark.django_db
 

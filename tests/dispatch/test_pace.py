@@ -23,8 +23,6 @@ from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.dispatch.options import Options
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.sendgrid.server import FakeSendGrid
 from postledger.pacing import quota_sync
 from postledger.providers.base import Accepted, Outcome, OutgoingMessage, Throttled
 from tests import cast
@@ -35,6 +33,8 @@ from tests.dispatch.test_sendgrid_pipeline import open_sendgrid
 from tests.dispatch.test_ses_pipeline import read_hold
 from tests.pacing import clock_hours
 from tests.pacing.paced import settle
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.sendgrid.server import FakeSendGrid
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,17 +10,6 @@ from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.dispatch import retry
-from postledger.fakes.http.faults import (
-    AnswerBadBody,
-    AnswerError,
-    AnswerGateway,
-    DropAnswer,
-    Fault,
-    Rule,
-)
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import API_KEY
 from postledger.lib import references
 from postledger.lib.ids import DeliveryId
 from tests import cast
@@ -35,6 +24,17 @@ from tests.dispatch.test_ses_pipeline import (
     read_events,
     read_hold,
 )
+from tools.fakes.http.faults import (
+    AnswerBadBody,
+    AnswerError,
+    AnswerGateway,
+    DropAnswer,
+    Fault,
+    Rule,
+)
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import API_KEY
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,7 +15,13 @@ from postledger.deliveries.entries import Body, NewDelivery, StreamKind
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.dispatch import retry
-from postledger.fakes.http.faults import (
+from postledger.observability import metrics, metrics_store
+from tests import cast
+from tests.deliveries import views
+from tests.deliveries.views import Row
+from tests.dispatch import office
+from tests.dispatch.office import Office
+from tools.fakes.http.faults import (
     AnswerBadBody,
     AnswerError,
     AnswerGarbage,
@@ -28,15 +34,9 @@ from postledger.fakes.http.faults import (
     HalveAnswer,
     Rule,
 )
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
-from postledger.observability import metrics, metrics_store
-from tests import cast
-from tests.deliveries import views
-from tests.deliveries.views import Row
-from tests.dispatch import office
-from tests.dispatch.office import Office
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

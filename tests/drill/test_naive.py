@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from postledger.cli.drill import oracle, reading
-from postledger.cli.drill.oracle import Figures, Rule
-from postledger.cli.drill.records import Records
-from tools.drill import naive
+from tools.drill import naive, oracle, reading
+from tools.drill.oracle import Figures, Rule
+from tools.drill.records import Records
 from tools.drill.services import is_open
 from tools.drill.waiting import free_port, until
 
@@ -39,7 +38,7 @@ class Server:
 def server(tmp_path: Path) -> Iterator[Server]:
     smtp = Server(free_port(), tmp_path / "journal", tmp_path / "mood")
     smtp.journal.touch()
-    command = [sys.executable, "-m", "postledger.cli.drill.smtp_server", str(smtp.port)]
+    command = [sys.executable, "-m", "tools.drill.smtp_server", str(smtp.port)]
     process = subprocess.Popen([*command, str(smtp.journal), "0", str(smtp.mood)])
     try:
         until(lambda: is_open(smtp.port), seconds=PATIENCE)

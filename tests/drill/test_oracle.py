@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from postledger.cli.drill import oracle, reading
-from postledger.cli.drill.oracle import Rule
-from postledger.cli.drill.records import Booked, Exchange, Fault, Note, Records, Taken, Wire
 from postledger.deliveries import entries
 from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
 from tests import cast
+from tools.drill import oracle, reading
+from tools.drill.oracle import Rule
+from tools.drill.records import Booked, Exchange, Fault, Note, Records, Taken, Wire
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 ONE, TWO, THREE = (DeliveryId(7, n).text() for n in range(3))

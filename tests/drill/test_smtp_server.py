@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from postledger.cli.drill import reading, smtp_server
 from postledger.lib.ids import DeliveryId
+from tools.drill import reading, smtp_server
 from tools.drill.services import is_open
 from tools.drill.waiting import free_port, until
 
@@ -22,7 +22,7 @@ PATIENCE = 60.0
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[smtplib.SMTP]:
     port = free_port()
-    command = [sys.executable, "-m", "postledger.cli.drill.smtp_server", str(port)]
+    command = [sys.executable, "-m", "tools.drill.smtp_server", str(port)]
     process = subprocess.Popen([*command, str(tmp_path / "journal"), "0", str(tmp_path / "mood")])
     until(lambda: is_open(port), seconds=PATIENCE)
     client = smtplib.SMTP("127.0.0.1", port)

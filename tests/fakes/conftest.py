@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.sendgrid import service as sendgrid_service
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import Service
 from tests.fakes import sendgrid, ses, sns
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.sendgrid import service as sendgrid_service
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import Service
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ class FakeProcess:
 def running(command: Sequence[str], most_kilobytes: int | None = None) -> Iterator[FakeProcess]:
     """The module of a fake with its arguments; its files can be limited in size."""
     limit = ["bash", "-c", f'ulimit -f {most_kilobytes}; exec "$@"', "limit"]
-    python = [sys.executable, "-P", "-m", *command]
+    python = [sys.executable, "-m", *command]
     with start([*(limit if most_kilobytes else []), *python]) as process:
         yield process
 

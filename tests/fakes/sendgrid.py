@@ -6,11 +6,11 @@ from typing import Any
 
 import httpx
 
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import API_KEY
 from tests.fakes import wire
 from tests.fakes.processes import FakeProcess
 from tests.fakes.wire import PATIENCE
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import API_KEY
 
 DOMAIN = "acme.example"
 SENDER = f"news@{DOMAIN}"

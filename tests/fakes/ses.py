@@ -13,11 +13,11 @@ from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.credentials import Credentials
 
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from tests.fakes import processes, wire
 from tests.fakes.processes import FakeProcess
 from tests.fakes.wire import PATIENCE
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 DOMAIN = "acme.example"
 SENDER = f"news@{DOMAIN}"
@@ -109,6 +109,6 @@ def running(
 ) -> Iterator[FakeProcess]:
     """The fake in a process of its own, at a free port; its files can be limited in size."""
     named = ["--identity", DOMAIN, *(["--journal", str(journal)] if journal else []), *arguments]
-    command = ["postledger.fakes.ses.process", "--port", "0", *named]
+    command = ["tools.fakes.ses", "--port", "0", *named]
     with processes.running(command, most_kilobytes) as process:
         yield process

@@ -15,16 +15,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from postledger.fakes.events.delivery import Parcel
-from postledger.fakes.sendgrid.events import posts, reported_mail
-from postledger.fakes.sendgrid.events.outcomes import EVENTS, WORDS, Outcome
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import SENDING_KEY
 from tests.fakes import processes, sendgrid
 from tests.fakes.processes import FakeProcess
 from tests.fakes.sns import Post, Sink
 from tests.fakes.wire import PATIENCE
 from tools.drill.waiting import until
+from tools.fakes.events.delivery import Parcel
+from tools.fakes.sendgrid.events import posts, reported_mail
+from tools.fakes.sendgrid.events.outcomes import EVENTS, WORDS, Outcome
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import SENDING_KEY
 
 WEBHOOKS = "/v3/user/webhooks/event/settings"
 EVERY_EVENT = dict.fromkeys(
@@ -225,7 +225,7 @@ def test_the_account_shows_its_scopes_senders_and_domains(sendgrid_fake: FakeSen
 def test_every_event_is_posted_although_the_fake_is_killed(tmp_path: Path, sink: Sink) -> None:
     path = tmp_path / "journal"
     command = [
-        *("postledger.fakes.sendgrid.process", "--port", "0", "--identity", sendgrid.DOMAIN),
+        *("tools.fakes.sendgrid", "--port", "0", "--identity", sendgrid.DOMAIN),
         *("--journal", str(path), "--webhook", sink.url, "--retry-seconds", "0.05"),
     ]
     sink.status = 503

@@ -10,9 +10,10 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from postledger.fakes import sendgrid as package
-from postledger.fakes.http import journal
-from postledger.fakes.http.faults import (
+from tests.fakes import sendgrid
+from tools.fakes import sendgrid as package
+from tools.fakes.http import journal
+from tools.fakes.http.faults import (
     AnswerBadBody,
     AnswerError,
     AnswerGateway,
@@ -23,12 +24,11 @@ from postledger.fakes.http.faults import (
     HalveAnswer,
     Rule,
 )
-from postledger.fakes.http.journal import Journal
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.sendgrid.errors import SendGridError
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import API_KEY, SENDING_KEY, Service
-from tests.fakes import sendgrid
+from tools.fakes.http.journal import Journal
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.sendgrid.errors import SendGridError
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import API_KEY, SENDING_KEY, Service
 
 LIMITS = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
 API: dict[str, Any] = json.loads(files(package).joinpath("mail_v3.openapi.json").read_bytes())

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from postledger.fakes.events.disturbances import Disturbances
-from postledger.fakes.http.faults import Rule
-from postledger.fakes.sendgrid import process
-from postledger.fakes.sendgrid.control import AccountChanges, IdentityState, KeyState
-from postledger.fakes.sendgrid.errors import SendGridError
-from postledger.fakes.sendgrid.events.outcomes import WORDS, Shares
-from postledger.fakes.sendgrid.operations.table import SCOPES, TABLE
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import SENDING_KEY, Service
+from tools.fakes.events.disturbances import Disturbances
+from tools.fakes.http.faults import Rule
+from tools.fakes.sendgrid import process
+from tools.fakes.sendgrid.control import AccountChanges, IdentityState, KeyState
+from tools.fakes.sendgrid.errors import SendGridError
+from tools.fakes.sendgrid.events.outcomes import WORDS, Shares
+from tools.fakes.sendgrid.operations.table import SCOPES, TABLE
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import SENDING_KEY, Service
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/fake-sendgrid.md").read_text()
 NAMED = set(re.findall(r"`(/?[\w.-]+)`", PAGE))

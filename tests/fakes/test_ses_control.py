@@ -7,11 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
-from postledger.fakes.ses.server import FakeSes
 from tests.cli import installations
 from tests.fakes import processes, ses
 from tests.fakes.processes import FakeProcess
 from tests.fakes.wire import PATIENCE
+from tools.fakes.ses.server import FakeSes
 
 
 def ask(fake: FakeSes | FakeProcess, method: str, path: str, body: object = None) -> Any:

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from postledger.fakes.http.faults import (
+from tests.fakes import ses
+from tests.fakes.ses import Wire
+from tests.fakes.wire import PATIENCE
+from tools.fakes.http.faults import (
     AnswerBadBody,
     AnswerError,
     AnswerGarbage,
@@ -29,11 +32,8 @@ from postledger.fakes.http.faults import (
     Stage,
     TrickleAnswer,
 )
-from postledger.fakes.ses.errors import SesError
-from postledger.fakes.ses.server import FakeSes
-from tests.fakes import ses
-from tests.fakes.ses import Wire
-from tests.fakes.wire import PATIENCE
+from tools.fakes.ses.errors import SesError
+from tools.fakes.ses.server import FakeSes
 
 LARGE = ses.RAW.ljust(4 * 1024 * 1024, b".")
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from postledger.fakes.http import faults, journal
-from postledger.fakes.http.faults import Rule
-from postledger.fakes.http.journal import Journal
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import Service
 from tests.fakes import ses
+from tools.fakes.http import faults, journal
+from tools.fakes.http.faults import Rule
+from tools.fakes.http.journal import Journal
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import Service
 
 CLIENTS = 8
 ANSWERS_BEFORE_KILL = 400

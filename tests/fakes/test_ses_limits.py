@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from postledger.fakes.ses.account import Account, Identity, Status
-from postledger.fakes.ses.errors import SesError
-from postledger.fakes.ses.quota import UNLIMITED, Quota
-from postledger.fakes.ses.send_email import MAX_MESSAGE_SIZE, read_mail
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import Service
 from tests.fakes import ses
+from tools.fakes.ses.account import Account, Identity, Status
+from tools.fakes.ses.errors import SesError
+from tools.fakes.ses.quota import UNLIMITED, Quota
+from tools.fakes.ses.send_email import MAX_MESSAGE_SIZE, read_mail
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import Service
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 NOT_VERIFIED = (

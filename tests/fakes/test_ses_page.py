@@ -8,15 +8,15 @@ from typing import get_args
 
 from pydantic import TypeAdapter
 
-from postledger.fakes.events.disturbances import Disturbances
-from postledger.fakes.http import faults
-from postledger.fakes.http.faults import Rule
-from postledger.fakes.ses import process
-from postledger.fakes.ses.control import AccountChanges, IdentityState
-from postledger.fakes.ses.events.outcomes import WORDS, Shares
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import SESSION_KEY_ID, SESSION_TOKEN
-from postledger.fakes.ses.sns import operations as sns_operations
+from tools.fakes.events.disturbances import Disturbances
+from tools.fakes.http import faults
+from tools.fakes.http.faults import Rule
+from tools.fakes.ses import process
+from tools.fakes.ses.control import AccountChanges, IdentityState
+from tools.fakes.ses.events.outcomes import WORDS, Shares
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import SESSION_KEY_ID, SESSION_TOKEN
+from tools.fakes.ses.sns import operations as sns_operations
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/fake-ses.md").read_text()
 NAMED = set(re.findall(r"`(/?[\w-]+)`", PAGE))

@@ -7,19 +7,19 @@ import pytest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from postledger.fakes.http.exchanges import Request
-from postledger.fakes.ses import sigv4
-from postledger.fakes.ses.errors import SesError
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import (
+from tests.fakes import ses
+from tests.fakes.wire import WireAnswer
+from tools.fakes.http.exchanges import Request
+from tools.fakes.ses import sigv4
+from tools.fakes.ses.errors import SesError
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import (
     ACCESS_KEY_ID,
     SECRET_ACCESS_KEY,
     SESSION_KEY_ID,
     SESSION_TOKEN,
 )
-from postledger.fakes.ses.sigv4 import Credential
-from tests.fakes import ses
-from tests.fakes.wire import WireAnswer
+from tools.fakes.ses.sigv4 import Credential
 
 SESSION = Credentials(SESSION_KEY_ID, SECRET_ACCESS_KEY, SESSION_TOKEN)
 BODY = ses.document()

@@ -8,14 +8,14 @@ import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 from botocore.loaders import Loader
 
-from postledger.fakes.http import faults
-from postledger.fakes.http.faults import Rule
-from postledger.fakes.ses.account import Identity, Status
-from postledger.fakes.ses.errors import SesError
-from postledger.fakes.ses.operations.table import TABLE
-from postledger.fakes.ses.quota import Quota
-from postledger.fakes.ses.server import FakeSes
 from tests.fakes import ses
+from tools.fakes.http import faults
+from tools.fakes.http.faults import Rule
+from tools.fakes.ses.account import Identity, Status
+from tools.fakes.ses.errors import SesError
+from tools.fakes.ses.operations.table import TABLE
+from tools.fakes.ses.quota import Quota
+from tools.fakes.ses.server import FakeSes
 
 MODEL: dict[str, Any] = Loader().load_service_model("sesv2", "service-2")
 ERRORS = {

@@ -7,9 +7,9 @@ import pytest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from postledger.fakes.ses.server import FakeSes
 from tests.fakes import ses, sns
 from tests.fakes.sns import Sink
+from tools.fakes.ses.server import FakeSes
 
 
 def test_an_endpoint_is_asked_first_and_confirmed_through_the_api(

@@ -8,22 +8,22 @@ from typing import Any
 import httpx
 import pytest
 
-from postledger.fakes.events.disturbances import Disturbances, Fate
-from postledger.fakes.events.event_books import EventBooks
-from postledger.fakes.events.publisher import SendRate
-from postledger.fakes.http import journal
-from postledger.fakes.http.journal import Journal
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.ses import set_up
-from postledger.fakes.ses.events import reported_mail
-from postledger.fakes.ses.events.outcomes import Outcome, Shares, choose_outcome
-from postledger.fakes.ses.events.reported_mail import ReportedMail
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import Service
 from tests.fakes import ses
 from tests.fakes.sns import Sink
 from tests.fakes.wire import PATIENCE
 from tools.drill.waiting import until
+from tools.fakes.events.disturbances import Disturbances, Fate
+from tools.fakes.events.event_books import EventBooks
+from tools.fakes.events.publisher import SendRate
+from tools.fakes.http import journal
+from tools.fakes.http.journal import Journal
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.ses import set_up
+from tools.fakes.ses.events import reported_mail
+from tools.fakes.ses.events.outcomes import Outcome, Shares, choose_outcome
+from tools.fakes.ses.events.reported_mail import ReportedMail
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import Service
 
 MAILS = 30
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from postledger.fakes.events.disturbances import Disturbances
-from postledger.fakes.ses import set_up
-from postledger.fakes.ses.server import FakeSes
 from tests.fakes import ses, sns
 from tests.fakes.sns import Sink
 from tests.fakes.wire import PATIENCE
 from tools.drill.waiting import until
+from tools.fakes.events.disturbances import Disturbances
+from tools.fakes.ses import set_up
+from tools.fakes.ses.server import FakeSes
 
 
 @pytest.fixture

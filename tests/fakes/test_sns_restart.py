@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from postledger.fakes.ses.events import reported_mail
 from tests.fakes import ses, sns
 from tests.fakes.processes import FakeProcess
 from tests.fakes.sns import Sink
 from tools.drill.waiting import until
+from tools.fakes.ses.events import reported_mail
 
 MAILS = 12
 

@@ -11,9 +11,6 @@ from django.db import connection
 
 from postledger.accounts.models import Sender
 from postledger.contacts.models import Contact, Suppression
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.ses import set_up
-from postledger.fakes.ses.server import FakeSes
 from postledger.feedback import application, inbox, topics
 from postledger.feedback.inbox import IncomingMessage
 from postledger.feedback.models import InboxMessage, UnmatchedEvent
@@ -24,6 +21,9 @@ from tests.dispatch.test_provider_pool import open_smtp
 from tests.dispatch.test_ses_pipeline import open_ses
 from tests.fakes import sns
 from tests.fakes.sns import Sink
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.ses import set_up
+from tools.fakes.ses.server import FakeSes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,10 +8,6 @@ import pytest
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import NewDelivery
 from postledger.deliveries.queries import ReportCounts
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.sendgrid.events.outcomes import EVENTS, WORDS
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import Service
 from postledger.feedback import webhook_keys
 from tests import cast
 from tests.deliveries import views
@@ -21,6 +17,10 @@ from tests.fakes.wire import PATIENCE
 from tests.feedback import reports
 from tests.feedback.sendgrid import new_account, post
 from tools.drill.waiting import until
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.sendgrid.events.outcomes import EVENTS, WORDS
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import Service
 
 pytestmark = pytest.mark.django_db
 

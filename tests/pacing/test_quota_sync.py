@@ -16,14 +16,6 @@ from redis import Redis
 from postledger.accounts import provider_accounts, queries, quotas, senders, sending_limits
 from postledger.accounts.models import AccountQuota, ProviderAccount, Sender
 from postledger.deliveries import account_changes
-from postledger.fakes.http.faults import AnswerError, DelayAnswer, Rule
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.sendgrid.account import ApiKey
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import API_KEY
-from postledger.fakes.ses.quota import UNLIMITED, Quota
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.pacing import quota, quota_sync, stored
 from postledger.pacing.limiter import Limiter
 from postledger.pacing.limits import (
@@ -38,6 +30,14 @@ from postledger.pacing.limits import (
 )
 from postledger.providers.base import QuotaReading
 from tests import cast
+from tools.fakes.http.faults import AnswerError, DelayAnswer, Rule
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.sendgrid.account import ApiKey
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import API_KEY
+from tools.fakes.ses.quota import UNLIMITED, Quota
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

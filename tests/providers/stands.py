@@ -4,19 +4,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
-from postledger.fakes.http.faults import (
-    AnswerError,
-    AnswerGarbage,
-    DelayAnswer,
-    DropAnswer,
-    Fault,
-    Rule,
-)
-from postledger.fakes.http.server import serving as serving_http
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import API_KEY
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.lib.clock import boottime
 from postledger.providers.base import InDoubt, NotSent, Outcome, OutgoingMessage, Provider
 from postledger.providers.sandbox import provider as sandbox
@@ -29,6 +16,19 @@ from postledger.providers.smtp.settings import SmtpSettings, Timeouts, Tls
 from tests.providers.cutting_relay import CuttingRelay
 from tests.providers.fake_smtp import FakeSmtp, serving
 from tests.providers.messages import SENDER, a_window
+from tools.fakes.http.faults import (
+    AnswerError,
+    AnswerGarbage,
+    DelayAnswer,
+    DropAnswer,
+    Fault,
+    Rule,
+)
+from tools.fakes.http.server import serving as serving_http
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import API_KEY
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 SLOW = 0.8
 

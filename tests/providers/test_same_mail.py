@@ -9,8 +9,6 @@ from email.parser import BytesParser
 import pytest
 
 from postledger.dispatch.rounds.compose import ComposedRound
-from postledger.fakes.http.server import serving as serving_http
-from postledger.fakes.sendgrid.server import FakeSendGrid
 from postledger.providers.base import Accepted, Form, OutgoingMessage
 from postledger.providers.sendgrid.provider import SendGrid
 from postledger.providers.smtp.provider import Smtp
@@ -18,6 +16,8 @@ from tests.dispatch import test_compose, test_letters
 from tests.providers.fake_smtp import serving
 from tests.providers.messages import send
 from tests.providers.stands import opened, sendgrid_settings, smtp_settings
+from tools.fakes.http.server import serving as serving_http
+from tools.fakes.sendgrid.server import FakeSendGrid
 
 # Each service writes Date; the others say how the parts are written, and not what they are.
 OF_THE_SERVICE = {"date", "mime-version", "content-type", "content-transfer-encoding"}

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import pytest
 from pydantic import ValidationError
 
-from postledger.fakes.http.faults import AnswerError, AnswerGateway, Rule
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.sendgrid.account import ApiKey
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import API_KEY, SENDING_KEY, Service
 from postledger.lib.check_results import Level
 from postledger.providers.base import Finding
 from postledger.providers.http.reading import Obstacle, Unread
 from postledger.providers.sendgrid import event_findings, provider
 from postledger.providers.sendgrid.documents import EVENT_TYPES, DnsRecord, WebhooksState
+from tools.fakes.http.faults import AnswerError, AnswerGateway, Rule
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.sendgrid.account import ApiKey
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import API_KEY, SENDING_KEY, Service
 
 FROM = "news@acme.example"
 OK, WARNING, PROBLEM = Level.OK, Level.WARNING, Level.PROBLEM

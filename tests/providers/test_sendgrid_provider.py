@@ -9,24 +9,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from postledger.fakes.http.faults import (
-    AnswerBadBody,
-    AnswerError,
-    AnswerGarbage,
-    AnswerGateway,
-    BadBody,
-    CutRequest,
-    DelayAnswer,
-    DropAnswer,
-    End,
-    Fault,
-    HalveAnswer,
-    Rule,
-    TrickleAnswer,
-)
-from postledger.fakes.http.server import serving
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import API_KEY, SENDING_KEY
 from postledger.lib.clock import boottime
 from postledger.providers import registry
 from postledger.providers.base import (
@@ -47,6 +29,24 @@ from postledger.providers.sendgrid.provider import SendGrid
 from postledger.providers.sendgrid.settings import SendGridSettings
 from tests.providers.messages import WIRE, a_letter, a_message, a_window, send
 from tests.providers.stands import opened, sendgrid_settings, taken_by
+from tools.fakes.http.faults import (
+    AnswerBadBody,
+    AnswerError,
+    AnswerGarbage,
+    AnswerGateway,
+    BadBody,
+    CutRequest,
+    DelayAnswer,
+    DropAnswer,
+    End,
+    Fault,
+    HalveAnswer,
+    Rule,
+    TrickleAnswer,
+)
+from tools.fakes.http.server import serving
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import API_KEY, SENDING_KEY
 
 
 def at(

@@ -4,16 +4,16 @@ import asyncio
 
 import pytest
 
-from postledger.fakes.http.faults import AnswerError, AnswerGateway, Fault, Rule
-from postledger.fakes.http.server import serving
-from postledger.fakes.sendgrid.account import Credits
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import API_KEY, SENDING_KEY
 from postledger.providers.base import QuotaHiddenError, QuotaReading, QuotaUnreadError
 from postledger.providers.sendgrid import quota
 from postledger.providers.sendgrid.provider import SendGrid
 from postledger.providers.sendgrid.quota import CreditsState
 from tests.providers.stands import opened, sendgrid_settings
+from tools.fakes.http.faults import AnswerError, AnswerGateway, Fault, Rule
+from tools.fakes.http.server import serving
+from tools.fakes.sendgrid.account import Credits
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import API_KEY, SENDING_KEY
 
 
 def read(

@@ -16,23 +16,6 @@ from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCr
 from botocore.exceptions import MetadataRetrievalError
 from pydantic import ValidationError
 
-from postledger.fakes.http.faults import (
-    AnswerBadBody,
-    AnswerError,
-    AnswerGarbage,
-    AnswerGateway,
-    CutRequest,
-    DelayAnswer,
-    DropAnswer,
-    Fault,
-    HalveAnswer,
-    Rule,
-    TrickleAnswer,
-)
-from postledger.fakes.http.server import serving
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Service
-from postledger.fakes.ses.sigv4 import Credential
 from postledger.lib import references
 from postledger.lib.check_results import Level
 from postledger.lib.clock import boottime
@@ -56,6 +39,23 @@ from postledger.providers.ses.signing import Signer
 from tests.providers.messages import KEY, LARGE, SENDER, WIRE, a_letter, a_message, a_window, send
 from tests.providers.raw_server import Peer, RawServer
 from tests.providers.stands import opened, ses_settings, taken_by
+from tools.fakes.http.faults import (
+    AnswerBadBody,
+    AnswerError,
+    AnswerGarbage,
+    AnswerGateway,
+    CutRequest,
+    DelayAnswer,
+    DropAnswer,
+    Fault,
+    HalveAnswer,
+    Rule,
+    TrickleAnswer,
+)
+from tools.fakes.http.server import serving
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Service
+from tools.fakes.ses.sigv4 import Credential
 
 
 def at(

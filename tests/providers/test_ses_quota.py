@@ -4,16 +4,16 @@ import asyncio
 
 import pytest
 
-from postledger.fakes.http.faults import AnswerBadBody, AnswerError, Fault, Rule
-from postledger.fakes.http.server import serving
-from postledger.fakes.ses.quota import UNLIMITED, Quota
-from postledger.fakes.ses.server import FakeSes
 from postledger.providers import registry
 from postledger.providers.base import QuotaReading, QuotaUnreadError, ReadsQuota
 from postledger.providers.ses import quota
 from postledger.providers.ses.documents import ReportedQuota
 from postledger.providers.ses.provider import Ses
 from tests.providers.stands import opened, ses_settings
+from tools.fakes.http.faults import AnswerBadBody, AnswerError, Fault, Rule
+from tools.fakes.http.server import serving
+from tools.fakes.ses.quota import UNLIMITED, Quota
+from tools.fakes.ses.server import FakeSes
 
 
 def read(stated: Quota | None = None, fault: Fault | None = None) -> QuotaReading:

@@ -9,13 +9,13 @@ from pytest_django import Settings
 
 from postledger.accounts import provider_accounts, senders
 from postledger.accounts.models import AccountQuota
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.ses.quota import Quota
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.workers.quota_step import QuotaStep
 from tests import cast
 from tests.workers.worker_processes import within
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.ses.quota import Quota
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 
 import uvloop
 
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.lib.clock import boottime
 from postledger.providers import mime
 from postledger.providers.base import Accepted, Mailbox, OutgoingMessage, Parts
 from postledger.providers.ses import provider
+from tools.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 PATIENCE = 600.0
 CONNECTIONS = 20

@@ -21,7 +21,7 @@ class FakeProcess:
 @contextmanager
 def fake_ses() -> Iterator[FakeProcess]:
     """A fake without a journal: that would measure the disk."""
-    command = [sys.executable, "-P", "-m", "postledger.fakes.ses.process", "--port", "0"]
+    command = [sys.executable, "-m", "tools.fakes.ses", "--port", "0"]
     named = ["--identity", "bench.example", "--keep", "1"]
     process = subprocess.Popen([*command, *named], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

@@ -151,10 +151,10 @@ class Bench:
         self, sender_id: int, count: int | None = None, meter: "CpuMeter | None" = None
     ) -> float:
         """Releases a planned stream to waiting workers; counts until its last mail is accepted."""
-        from postledger.cli.drill.process_groups import group_members
         from postledger.deliveries import ledger
         from postledger.lib import wake
         from tests.journeys import rig, stage
+        from tools.drill.process_groups import group_members
 
         stream, number = self.planned(sender_id), count or self.workers
         workers = [self.installed.worker(*["--beat"][: not n]) for n in range(number)]

@@ -25,14 +25,14 @@ from botocore.config import Config
 from botocore.credentials import Credentials
 from botocore.session import Session
 
-from postledger.fakes.http.server import serving
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.lib.clock import boottime
 from postledger.providers.base import Accepted, OutgoingMessage
 from postledger.providers.ses import requests
 from postledger.providers.ses.provider import Ses
 from postledger.providers.ses.settings import SesSettings
+from tools.fakes.http.server import serving
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 CONNECTIONS = 20
 REGION = "us-east-1"

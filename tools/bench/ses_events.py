@@ -19,15 +19,15 @@ from multiprocessing.connection import Connection
 import httpx
 import uvloop
 
-from postledger.fakes.http.server import serving
-from postledger.fakes.ses import set_up
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.sns.topics import ACCOUNT_ID
 from postledger.lib.clock import boottime
 from postledger.providers.base import Accepted
 from postledger.providers.ses.provider import Ses
 from tools.bench import ses
 from tools.bench.fake_ses import read_seconds
+from tools.fakes.http.server import serving
+from tools.fakes.ses import set_up
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.sns.topics import ACCOUNT_ID
 
 SIZE = 5_000
 QUEUE = "events"

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from django.db import InterfaceError, OperationalError, connection
 from psycopg import sql as pg
 
-from postledger.cli.drill import reading, smtp_server
 from postledger.content import letters
 from postledger.content.rendering.letter import Script
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import Body, StreamKind
+from tools.drill import reading, smtp_server
 
 PATIENCE = 30.0
 

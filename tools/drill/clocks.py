@@ -3,12 +3,12 @@
 import time
 from datetime import timedelta
 
-from postledger.cli.drill.losses import CAMPAIGN
 from postledger.deliveries import ledger, undecided
 from postledger.deliveries.entries import Decision, SeenDelivery
 from postledger.deliveries.states import State
 from tools.drill import books, processes, skew
 from tools.drill.drill import Drill
+from tools.drill.losses import CAMPAIGN
 from tools.drill.size import Size
 from tools.drill.skew import SetClock
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from postledger.cli.drill import smtp_server
+from tools.drill import smtp_server
 
 _PATIENCE = 5.0
 _TAKEN = 202

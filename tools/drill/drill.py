@@ -8,22 +8,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from postledger.cli.drill import doubts, losses, oracle, reading
-from postledger.cli.drill.losses import RequestedMails
-from postledger.cli.drill.oracle import Figures, Rule, Violation
-from postledger.cli.drill.records import Records, Wire
-from postledger.fakes.sendgrid.service import API_KEY
-from postledger.fakes.ses.service import SECRET_ACCESS_KEY
-from tools.drill import books
+from tools.drill import books, doubts, losses, oracle, reading
 from tools.drill.chaos import Proxy
 from tools.drill.customer import Customer
 from tools.drill.fleet import LEASE, Fleet
+from tools.drill.losses import RequestedMails
+from tools.drill.oracle import Figures, Rule, Violation
+from tools.drill.records import Records, Wire
 from tools.drill.saying import say
 from tools.drill.sendgrid import SendGrid
 from tools.drill.services import Postgres, RabbitMQ, Redis_
 from tools.drill.ses import Ses
 from tools.drill.smtp import Smtp
 from tools.drill.sqs import Sqs
+from tools.fakes.sendgrid.service import API_KEY
+from tools.fakes.ses.service import SECRET_ACCESS_KEY
 
 OVER_WITHIN = LEASE + 140.0
 PASSWORD = "hunter2-of-the-drill"

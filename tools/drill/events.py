@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from postledger.accounts.models import Sender
-from postledger.cli.drill import reading
-from postledger.cli.drill.doubts import DOUBTFUL
-from postledger.cli.drill.oracle import Rule
-from postledger.cli.drill.records import Booked
 from postledger.deliveries.states import State
 from postledger.feedback.models import InboxMessage
-from tools.drill import books
+from tools.drill import books, reading
+from tools.drill.doubts import DOUBTFUL
 from tools.drill.drill import Drill
 from tools.drill.http_fake import HttpFake
+from tools.drill.oracle import Rule
+from tools.drill.records import Booked
 from tools.drill.saying import say
 
 _PATIENCE = 120.0  # since there were last fewer

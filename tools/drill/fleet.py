@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from postledger.cli.drill.losses import Loss
-from postledger.cli.drill.process_groups import by_group, group_members
+from tools.drill.losses import Loss
+from tools.drill.process_groups import by_group, group_members
 
 LEASE = 10.0  # seconds; of every lease of a drill
 COMMANDS = Path(sys.executable).parent

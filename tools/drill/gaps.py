@@ -12,11 +12,10 @@ from contextlib import closing
 
 import psycopg
 
-from postledger.cli.drill import reading
-from postledger.cli.drill.oracle import Rule
 from postledger.lib.ids import DeliveryId
-from tools.drill import books, clusters, fence
+from tools.drill import books, clusters, fence, reading
 from tools.drill.drill import Drill
+from tools.drill.oracle import Rule
 from tools.drill.services import Postgres
 from tools.drill.size import Size
 from tools.drill.waiting import until

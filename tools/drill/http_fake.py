@@ -12,13 +12,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from postledger.cli.drill import reading, smtp_server
-from postledger.cli.drill.records import Taken
-from postledger.fakes.events.event_books import EventBooks
-from postledger.fakes.http import journal
 from postledger.lib.ids import DeliveryId
+from tools.drill import reading, smtp_server
 from tools.drill.http_proxy import Dialect, HttpProxy
+from tools.drill.records import Taken
 from tools.drill.waiting import free_port
+from tools.fakes.events.event_books import EventBooks
+from tools.fakes.http import journal
 
 type Fault = Mapping[str, object]
 
@@ -94,7 +94,7 @@ class HttpFake(ABC):
     def start(self) -> None:
         self.mails.mkdir(parents=True)
         self.journal.touch()
-        command = [sys.executable, "-P", "-m", f"postledger.fakes.{self.kind}.process"]
+        command = [sys.executable, "-m", f"tools.fakes.{self.kind}"]
         named = {
             "port": str(self.port),
             "journal": str(self.journal),

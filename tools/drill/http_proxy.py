@@ -13,10 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, override
 
-from postledger.cli.drill import reading
-from postledger.cli.drill.records import Exchange
 from postledger.lib.ids import DeliveryId
+from tools.drill import reading
 from tools.drill.chaos import PATIENCE, TOO_LATE, Cut, Proxy, Stream
+from tools.drill.records import Exchange
 
 TAKEN, LATER, REFUSED = 250, 451, 550  # the codes that SMTP has for these answers
 _HEAD_END = b"\r\n\r\n"

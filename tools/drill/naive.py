@@ -13,9 +13,9 @@ from contextlib import closing
 from email.message import EmailMessage
 from pathlib import Path
 
-from postledger.cli.drill.records import Booked
 from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
+from tools.drill.records import Booked
 
 STREAM = 1
 _REQUEUE_AFTER = 0.5

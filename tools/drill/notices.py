@@ -12,8 +12,6 @@ import urllib.request
 from dataclasses import dataclass, field
 from functools import partial
 
-from postledger.cli.drill import smtp_server
-from postledger.cli.drill.oracle import Rule
 from postledger.contacts.models import Contact, Subscription
 from postledger.content import templates
 from postledger.content.rendering.source import Format, Source
@@ -24,8 +22,9 @@ from postledger.notifications.states import Skip
 from postledger.notifications.topics import topics
 from postledger.notifications.topics.matching import digest_match
 from postledger.notifications.topics.topics import TopicFields
-from tools.drill import books, processes
+from tools.drill import books, processes, smtp_server
 from tools.drill.drill import Drill
+from tools.drill.oracle import Rule
 from tools.drill.size import Size
 
 _KEY = "notices"

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from postledger.campaigns.launches import launching
-from postledger.cli.drill.losses import CAMPAIGN
 from postledger.deliveries import ledger, undecided
 from postledger.deliveries.entries import Decision, SeenDelivery
 from postledger.deliveries.reasons import Reason
@@ -16,6 +15,7 @@ from postledger.deliveries.states import State
 from postledger.lib.errors import RefusedError
 from tools.drill import books, processes, runs
 from tools.drill.drill import Drill
+from tools.drill.losses import CAMPAIGN
 from tools.drill.size import Size
 
 _ACTOR = "alice"

@@ -3,16 +3,15 @@
 import time
 from datetime import UTC, datetime
 
-from postledger.cli.drill import reading, smtp_server
-from postledger.cli.drill.losses import TRANSACTIONAL
-from postledger.cli.drill.oracle import Rule
 from postledger.deliveries.states import State
 from postledger.lib.crashpoints import Point
 from postledger.transactional import actions as transactional
 from postledger.transactional.requests import MailRequest
-from tools.drill import books, tenants
+from tools.drill import books, reading, smtp_server, tenants
 from tools.drill.drill import Drill
 from tools.drill.fleet import LEASE
+from tools.drill.losses import TRANSACTIONAL
+from tools.drill.oracle import Rule
 from tools.drill.size import Size
 from tools.drill.waiting import until
 

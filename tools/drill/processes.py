@@ -6,11 +6,11 @@ import sys
 import time
 from collections import deque
 
-from postledger.cli.drill.process_groups import group_members
 from postledger.lib.crashpoints import Point
 from tools.drill import books
 from tools.drill.drill import Drill
 from tools.drill.fleet import Member
+from tools.drill.process_groups import group_members
 from tools.drill.size import Size
 
 _OF_WEB = (Point.AFTER_ACCEPT_BEFORE_WAKE_UP, Point.IN_WAKE_UP)

@@ -3,9 +3,9 @@
 import signal
 from collections.abc import Callable
 
-from postledger.cli.drill.oracle import Rule
 from tools.drill import fence
 from tools.drill.drill import Drill
+from tools.drill.oracle import Rule
 from tools.drill.size import Size
 
 

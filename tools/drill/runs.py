@@ -11,13 +11,12 @@ from postledger.campaigns.drafts import drafts
 from postledger.campaigns.drafts.drafts import Draft
 from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
-from postledger.cli.drill import smtp_server
-from postledger.cli.drill.oracle import Rule
 from postledger.content.rendering.source import Format
 from postledger.lib.crashpoints import Point
 from postledger.mailing.content_source import InlineSource
-from tools.drill import books, processes
+from tools.drill import books, processes, smtp_server
 from tools.drill.drill import Drill
+from tools.drill.oracle import Rule
 from tools.drill.size import Size
 
 _CONTACTS = 2_000

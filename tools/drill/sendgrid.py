@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, override
 
 from postledger.accounts.models import ProviderAccount
-from postledger.fakes.events.event_books import EventBooks
-from postledger.fakes.sendgrid.events import reported_mail
-from postledger.fakes.sendgrid.service import API_KEY
 from postledger.feedback.report_setup.sendgrid import SendGridReports
 from postledger.providers.sendgrid.requests import REFERENCE_ARGUMENT
 from tools.drill import http_proxy
 from tools.drill.http_fake import Fault, HttpFake
 from tools.drill.http_proxy import LATER, REFUSED, TAKEN, Dialect
 from tools.drill.saying import say
+from tools.fakes.events.event_books import EventBooks
+from tools.fakes.sendgrid.events import reported_mail
+from tools.fakes.sendgrid.service import API_KEY
 
 NAME = "sendgrid"  # of the workspace
 _REFUSALS = {b"400", b"413"}

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, override
 
-from postledger.fakes.events.event_books import EventBooks
-from postledger.fakes.ses.events import reported_mail
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.feedback import topics
 from postledger.providers.ses.requests import REFERENCE_TAG
 from tools.drill import http_proxy
 from tools.drill.http_fake import Fault, HttpFake
 from tools.drill.http_proxy import LATER, REFUSED, TAKEN, Dialect
 from tools.drill.sqs import QUEUE_ARN, Sqs
+from tools.fakes.events.event_books import EventBooks
+from tools.fakes.ses.events import reported_mail
+from tools.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 NAME = "ses"  # of the workspace
 CONFIGURATION_SET = "main"

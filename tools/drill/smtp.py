@@ -26,7 +26,7 @@ class Smtp:
 
     def start(self) -> None:
         self.journal.touch()
-        module = "postledger.cli.drill.smtp_server"
+        module = "tools.drill.smtp_server"
         command = [sys.executable, "-m", module, str(self.port), str(self.journal), "0.1"]
         self.popen = subprocess.Popen([*command, str(self.mood)])
 

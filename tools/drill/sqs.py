@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.providers.ses import aws_client
 from postledger.providers.ses.settings import SesSettings
 from tools.drill.services import is_open
 from tools.drill.waiting import free_port, until
+from tools.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 NAME = "reports"
 QUEUE_ARN = f"arn:aws:sqs:us-east-1:123456789012:{NAME}"

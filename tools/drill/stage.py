@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import django
 
-from postledger.cli.drill.losses import CAMPAIGN, TRANSACTIONAL
 from tools.drill.chaos import Proxy
+from tools.drill.losses import CAMPAIGN, TRANSACTIONAL
 from tools.drill.services import Postgres, RabbitMQ, Redis_, is_open
 from tools.drill.waiting import free_port, until
 

@@ -2,10 +2,10 @@
 
 import random
 
-from postledger.cli.drill.process_groups import group_members
 from tools.drill import books
 from tools.drill.drill import Drill
 from tools.drill.fleet import LEASE, Member
+from tools.drill.process_groups import group_members
 from tools.drill.size import Size
 
 _SHORT = (0.5, 5.0)

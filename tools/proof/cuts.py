@@ -17,26 +17,6 @@ from pathlib import Path
 
 import uvloop
 
-from postledger.fakes.http import journal
-from postledger.fakes.http.faults import (
-    AnswerLast,
-    CutRequest,
-    DropAnswer,
-    End,
-    Fault,
-    HalveAnswer,
-    Moment,
-    ResetAtConnect,
-    Rule,
-)
-from postledger.fakes.http.journal import Journal
-from postledger.fakes.http.server import serving
-from postledger.fakes.sendgrid import service as sendgrid_service
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import API_KEY
-from postledger.fakes.ses import service as ses_service
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.lib.clock import boottime
 from postledger.providers import registry
 from postledger.providers.base import (
@@ -50,6 +30,26 @@ from postledger.providers.base import (
     Provider,
     TryLater,
 )
+from tools.fakes.http import journal
+from tools.fakes.http.faults import (
+    AnswerLast,
+    CutRequest,
+    DropAnswer,
+    End,
+    Fault,
+    HalveAnswer,
+    Moment,
+    ResetAtConnect,
+    Rule,
+)
+from tools.fakes.http.journal import Journal
+from tools.fakes.http.server import serving
+from tools.fakes.sendgrid import service as sendgrid_service
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import API_KEY
+from tools.fakes.ses import service as ses_service
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 SENDER = "news@acme.example"
 REFERENCE = "01420000-0001-8001-8000-000000000001_3_dqt7af6coqykj27o"

@@ -10,13 +10,13 @@ from django.db import connection
 from postledger.accounts import workspaces
 from postledger.accounts.models import Sender
 from postledger.accounts.queries import Organisation
-from postledger.fakes.events.event_books import MailBooks
-from postledger.fakes.ses.events import reported_mail
-from postledger.fakes.ses.events.reported_mail import ReportedMail
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.feedback.models import Topic
 from tools.drill import ses
 from tools.drill.drill import Drill
+from tools.fakes.events.event_books import MailBooks
+from tools.fakes.ses.events import reported_mail
+from tools.fakes.ses.events.reported_mail import ReportedMail
+from tools.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ def _count(drill: "Drill", tenant: "Tenant") -> int:
 def _read_times(drill: "Drill", tenant: "Tenant", since: float, until_: float) -> list[float]:
     from datetime import datetime
 
-    from postledger.fakes.http import journal
+    from tools.fakes.http import journal
 
     times = [
         datetime.fromisoformat(entry["time"]).timestamp()

@@ -21,17 +21,17 @@ from typing import Any, cast, override
 
 import uvloop
 
-from postledger.fakes.http import journal
-from postledger.fakes.http.connection import Connection
-from postledger.fakes.http.faults import IdleLimit
-from postledger.fakes.http.journal import Journal
-from postledger.fakes.http.server import serving
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import Service
 from postledger.lib.clock import boottime
 from postledger.providers.base import Accepted, InDoubt
 from postledger.providers.ses.provider import Ses
 from postledger.providers.ses.settings import SesSettings
+from tools.fakes.http import journal
+from tools.fakes.http.connection import Connection
+from tools.fakes.http.faults import IdleLimit
+from tools.fakes.http.journal import Journal
+from tools.fakes.http.server import serving
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import Service
 from tools.proof.cuts import SENDER, SES, SMALL, make_mail
 
 type Span = tuple[float, float]  # two moments between which something happened

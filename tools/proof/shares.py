@@ -156,7 +156,7 @@ def _read_journal(drill: "Drill") -> Iterator[tuple[str, str, float]]:
     """The sender and the recipient of each mail, and when it was accepted."""
     from email.utils import parseaddr
 
-    from postledger.fakes.http import journal
+    from tools.fakes.http import journal
 
     for entry in journal.read_mails(drill.ses.journal):
         at = datetime.fromisoformat(entry["time"]).timestamp()

@@ -84,7 +84,7 @@ def _prove(drill: "Drill", rate: int, seconds: float, learning: float) -> bool:
 
 def _read_times(drill: "Drill") -> list[float]:
     """When the server took each mail."""
-    from postledger.cli.drill import reading
+    from tools.drill import reading
 
     taken = reading.journal(drill.smtp.lines())
     return sorted(mail.at.timestamp() for mail in taken if mail.at is not None)

@@ -12,7 +12,7 @@ from postledger.config import env, env_file
 from postledger.lib.check_results import SETTINGS_TAG
 from postledger.observability import metrics_store
 
-_NEED_NO_SETTINGS = (["init"], ["fake-ses"], ["fake-sendgrid"])
+_NEED_NO_SETTINGS = (["init"],)
 
 
 class CommandLine(ManagementUtility):

@@ -21,11 +21,6 @@ from postledger.accounts.operator_settings import OperatorOnlyError
 from postledger.accounts.people import first_run
 from postledger.accounts.people.roles import Role
 from postledger.deliveries import entries
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import API_KEY
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.lib.ids import DeliveryId
 from postledger.web.shared import throttle
 from tests import cast
@@ -34,6 +29,11 @@ from tests.providers.fake_smtp import FEATURES, FakeSmtp, Phase
 from tests.web import callers
 from tests.web.dashboard.people import Person, person, plant_session
 from tests.web.dashboard.sign_ins import new_name
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import API_KEY
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 pytestmark = pytest.mark.django_db
 

@@ -10,16 +10,16 @@ from django.utils import translation
 from postledger.accounts import provider_accounts, senders
 from postledger.accounts.models import User
 from postledger.contacts import lists
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.sendgrid.account import ApiKey
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import API_KEY
 from postledger.web.dashboard import formats
 from tests import cast
 from tests.contacts import people
 from tests.web import uploads
 from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.sendgrid.account import ApiKey
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import API_KEY
 
 pytestmark = pytest.mark.django_db
 

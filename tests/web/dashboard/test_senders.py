@@ -16,12 +16,6 @@ from postledger.deliveries import entries, ledger
 from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.ledger import books
 from postledger.deliveries.models import Stream, StreamPace
-from postledger.fakes.http.faults import AnswerError, Rule
-from postledger.fakes.http.server import serving_in_thread
-from postledger.fakes.sendgrid.server import FakeSendGrid
-from postledger.fakes.sendgrid.service import API_KEY
-from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.feedback import loop_test
 from postledger.web.dashboard.senders import gauges
 from tests import cast, round_trips
@@ -30,6 +24,12 @@ from tests.providers import dns_server
 from tests.providers.dns_server import DnsServer
 from tests.web.callers import Caller
 from tests.web.dashboard.visitors import sign_in
+from tools.fakes.http.faults import AnswerError, Rule
+from tools.fakes.http.server import serving_in_thread
+from tools.fakes.sendgrid.server import FakeSendGrid
+from tools.fakes.sendgrid.service import API_KEY
+from tools.fakes.ses.server import FakeSes
+from tools.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 pytestmark = pytest.mark.django_db
 
