@@ -7,8 +7,14 @@ export PYTHONDONTWRITEBYTECODE := ""
 _default:
     @just --list
 
-# Everything that must hold before a change goes in; continuous integration runs exactly this.
-check: _before-tests (test "--durations=25")
+# Before every commit: style, types, imports, Django's own checks, all tests but the slow ones, and one slow test of each kind.
+check: _static (test "-m 'not slow or sample'")
+
+# What continuous integration runs: `check`, and all that is slow.
+everything: _before-tests (test "--durations=25")
+
+[parallel]
+_static: lint types imports django
 
 # The drill mostly waits; the other checks use the processor meanwhile. Not the tests: beside them a
 # mail server of the drill may answer too late, and a doubt has a cause that nobody recorded.

@@ -21,6 +21,8 @@ hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.load_profile("unhurried")
 
 _NONE_IS_QUICK = re.compile(r"^pytestmark = .*mark\.(?:django_db|race|server|slow)\b", re.MULTILINE)
+# Seconds.
+SLOW = 2.0
 # The default broker is Redis; the tests use what larger installations use.
 _RABBITMQ = "amqp://guest:guest@127.0.0.1:5672//"
 
@@ -71,6 +73,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
             item.add_marker("server")
     yield  # `-m` chooses here
     _deal_slow_ones(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Names the tests that everybody waits for before a commit and that nobody marked as slow."""
+    reports = [report for report in terminalreporter.getreports("passed") if report.when == "call"]
+    for report in sorted(reports, key=lambda report: -report.duration):
+        if report.duration > SLOW and "slow" not in report.keywords:
+            terminalreporter.write_line(f"not marked slow: {report.duration:.1f} s {report.nodeid}")
 
 
 def _deal_slow_ones(items: list[pytest.Item], worker_count: int) -> None:
