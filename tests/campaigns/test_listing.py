@@ -15,10 +15,10 @@ from postledger.campaigns.runs import live_run, run_control, run_lookup
 from postledger.campaigns.runs.run_lookup import CampaignUnknownError
 from postledger.campaigns.states import RunState
 from postledger.deliveries import entries, ledger
-from postledger.deliveries.models import Stream
 from postledger.deliveries.states import State
 from tests import cast, round_trips
 from tests.campaigns import press
+from tests.deliveries.models import Stream
 
 pytestmark = pytest.mark.django_db
 
