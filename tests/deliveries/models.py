@@ -3,6 +3,8 @@
 The label is of no app: Django neither migrates these models nor asks them when a row is deleted.
 """
 
+from typing import ClassVar
+
 from django.db import models
 from django.db.models.functions import Now
 
@@ -11,14 +13,10 @@ class Stream(models.Model):
     id = models.BigIntegerField(primary_key=True)
     workspace_id = models.BigIntegerField()
     sender_id = models.BigIntegerField()
-    kind = models.TextField()
-    title = models.TextField()
     is_trial = models.BooleanField(db_default=False)
-    created_at = models.DateTimeField(db_default=Now())
     folded_at = models.DateTimeField(null=True)
-    planned = models.BigIntegerField(db_default=0)
-    failed = models.BigIntegerField(db_default=0)
     reported = models.BigIntegerField(db_default=0)
+    objects: ClassVar[models.Manager["Stream"]] = models.Manager()
 
     class Meta:
         app_label = "tests"
@@ -33,8 +31,11 @@ class StreamDelta(models.Model):
     accepted = models.IntegerField(db_default=0)
     delivered = models.IntegerField(db_default=0)
     bounced = models.IntegerField(db_default=0)
+    soft_bounced = models.IntegerField(db_default=0)
+    on_suppression_list = models.IntegerField(db_default=0)
     complained = models.IntegerField(db_default=0)
     reported = models.IntegerField(db_default=0)
+    objects: ClassVar[models.Manager["StreamDelta"]] = models.Manager()
 
     class Meta:
         app_label = "tests"
@@ -57,6 +58,7 @@ class StreamPace(models.Model):
     bounced = models.IntegerField(default=0)
     complained = models.IntegerField(default=0)
     reported = models.IntegerField(default=0)
+    objects: ClassVar[models.Manager["StreamPace"]] = models.Manager()
 
     class Meta:
         app_label = "tests"
@@ -71,6 +73,7 @@ class Delivery(models.Model):
     address = models.TextField()
     state = models.TextField()
     settled_at = models.DateTimeField(null=True)
+    objects: ClassVar[models.Manager["Delivery"]] = models.Manager()
 
     class Meta:
         app_label = "tests"
@@ -86,6 +89,7 @@ class Body(models.Model):
     html = models.TextField()
     text = models.TextField()
     tags = models.JSONField(null=True)
+    objects: ClassVar[models.Manager["Body"]] = models.Manager()
 
     class Meta:
         app_label = "tests"
