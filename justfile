@@ -78,6 +78,10 @@ pairs name before *args:
 model *args:
     python -m tools.model {{ args }}
 
+# A fake of a vendor until it is stopped, and its options: `just fakes ses --identity acme.example`, `just fakes sendgrid`.
+fakes name *args:
+    python -m tools.fakes.{{ name }} {{ args }}
+
 # Break everything a mail depends on, a little: the books must balance. Under four minutes.
 drill-quick *args:
     python -m tools.drill quick {{ args }}

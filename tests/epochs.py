@@ -21,7 +21,7 @@ _LAST_VALUES = " UNION ALL ".join(f"SELECT '{name}', last_value FROM {name}" for
 
 
 def kept() -> Iterator[None]:
-    """Epochs have no Django model, so no flush takes them away; sequences go on from here."""
+    """No flush takes epochs away; sequences go on from here."""
     before = sql.rows(_LAST_VALUES, {})
     yield
     begin_anew()

@@ -6,11 +6,11 @@ from postledger.accounts import provider_accounts, senders
 from postledger.accounts.models import Member, Sender, Workspace
 from postledger.alerts.models import Alert
 from postledger.deliveries import ledger
-from postledger.deliveries.models import Body, Delivery
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.dispatch.models import Worker
 from tests import cast
+from tests.deliveries.models import Body, Delivery
 
 
 def after(**length: float) -> datetime:

@@ -6,11 +6,11 @@ from pytest_django import Settings
 from postledger.accounts.models import Member, Sender, Workspace
 from postledger.alerts import queries, telling, watching
 from postledger.deliveries import ledger
-from postledger.deliveries.models import Body, Stream
 from postledger.deliveries.reasons import Reason
 from postledger.transactional import free_senders, sender_streams
 from tests import cast
 from tests.alerts import house
+from tests.deliveries.models import Body, Stream
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,7 +23,8 @@ def acme() -> Workspace:
 def told_through() -> set[str]:
     """The senders of the mails about alerts."""
     streams = Body.objects.filter(tags__contains=["alert"]).values("stream_id")
-    return set(Stream.objects.filter(pk__in=streams).values_list("sender__address", flat=True))
+    through = Stream.objects.filter(pk__in=streams).values("sender_id")
+    return set(Sender.objects.filter(pk__in=through).values_list("address", flat=True))
 
 
 def test_every_owner_is_told_through_the_free_sender_when_the_default_is_held(

@@ -15,7 +15,7 @@ from postledger.campaigns.runs import live_run, run_control, run_lookup
 from postledger.campaigns.runs.run_lookup import CampaignUnknownError
 from postledger.campaigns.states import RunState
 from postledger.deliveries import entries, ledger
-from postledger.deliveries.models import Stream
+from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State
 from tests import cast, round_trips
 from tests.campaigns import press
@@ -106,9 +106,14 @@ def copy_open_run(run: Run, count: int) -> None:
     copies = Campaign.objects.bulk_create(
         copy_row(run.campaign, pk=None, tag=f"old-{n}") for n in range(count)
     )
-    stream = Stream.objects.get(pk=run.stream_id)
-    ids = [stream.pk + 1000 + n for n in range(count)]
-    Stream.objects.bulk_create(copy_row(stream, pk=one, planned=1, failed=1) for one in ids)
+    ids = [run.stream_id + 1000 + n for n in range(count)]
+    sql.rows(
+        "INSERT INTO deliveries_stream"
+        " (id, workspace_id, sender_id, kind, title, planned, failed)"
+        " SELECT copy, workspace_id, sender_id, kind, title, 1, 1"
+        " FROM deliveries_stream, unnest(%(ids)s::bigint[]) AS copy WHERE id = %(stream)s",
+        {"ids": sql.Bigints(ids), "stream": run.stream_id},
+    )
     Run.objects.bulk_create(
         copy_row(run, pk=uuid4(), campaign=campaign, stream_id=one)
         for campaign, one in zip(copies, ids, strict=True)

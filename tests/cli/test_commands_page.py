@@ -25,7 +25,6 @@ EXAMPLES = [line for block in BLOCKS for line in block.splitlines()]
 ELSEWHERE = {
     "contacts",
     "doctor",
-    "drill",
     "feedback-test",
     "notion",
     "sendgrid",
@@ -33,7 +32,7 @@ ELSEWHERE = {
     "supabase",
 }
 # They run until they are stopped.
-ENDLESS = {"fake_sendgrid", "fake_ses", "serve", "up", "worker"}
+ENDLESS = {"serve", "up", "worker"}
 
 
 def run(line: str) -> str:

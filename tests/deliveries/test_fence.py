@@ -394,7 +394,7 @@ def test_evidence_for_another_address_ends_nothing() -> None:
 
 
 def test_marks_of_ended_connections_are_forgotten_and_the_highest_stays() -> None:
-    epochs.begin_anew()  # earlier tests leave marks: the table has no model, so no flush empties it
+    epochs.begin_anew()  # earlier tests leave marks, which no flush takes away
     sql.rows("INSERT INTO deliveries_tokenmark VALUES (-1, 5), (-2, 9), (-3, 7)", {})
 
     ledger.retire_marks()

@@ -4,7 +4,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,8 @@ from tools.drill import naive, oracle, reading
 from tools.drill.oracle import Figures, Rule
 from tools.drill.records import Records
 from tools.drill.services import is_open
-from tools.drill.waiting import free_port, until
+from tools.drill.smtp import Smtp
+from tools.drill.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -22,30 +22,15 @@ KILLS = 3
 PATIENCE = 180.0
 
 
-@dataclass(frozen=True)
-class Server:
-    """The provider, which takes mail and answers it only when it is told to."""
-
-    port: int
-    journal: Path
-    mood: Path
-
-    def lines(self) -> list[str]:
-        return self.journal.read_text().splitlines(keepends=True)
-
-
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    smtp = Server(free_port(), tmp_path / "journal", tmp_path / "mood")
-    smtp.journal.touch()
-    command = [sys.executable, "-m", "tools.drill.smtp_server", str(smtp.port)]
-    process = subprocess.Popen([*command, str(smtp.journal), "0", str(smtp.mood)])
+def server(tmp_path: Path) -> Iterator[Smtp]:
+    smtp = Smtp(tmp_path, pace=0)
+    smtp.start()
     try:
         until(lambda: is_open(smtp.port), seconds=PATIENCE)
         yield smtp
     finally:
-        process.kill()
-        process.wait()
+        smtp.end()
 
 
 @pytest.fixture
@@ -56,7 +41,7 @@ def books(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("kind", ["save-after", "requeue"])
 def test_a_naive_dispatcher_that_is_killed_sends_twice_and_is_found_out(
-    kind: str, books: Path, server: Server
+    kind: str, books: Path, server: Smtp
 ) -> None:
     for _ in range(KILLS):
         _kill_between_taking_and_saving(kind, books, server)
@@ -67,7 +52,7 @@ def test_a_naive_dispatcher_that_is_killed_sends_twice_and_is_found_out(
     assert figures.duplicates == KILLS
 
 
-def test_a_dispatcher_that_swaps_two_mails_is_found_out(books: Path, server: Server) -> None:
+def test_a_dispatcher_that_swaps_two_mails_is_found_out(books: Path, server: Smtp) -> None:
     _finish("swap", books, server)
 
     rules, figures = _verdict(books, server)
@@ -75,7 +60,7 @@ def test_a_dispatcher_that_swaps_two_mails_is_found_out(books: Path, server: Ser
     assert figures.swapped == MAILS
 
 
-def test_a_dispatcher_that_fails_a_mail_untried_is_found_out(books: Path, server: Server) -> None:
+def test_a_dispatcher_that_fails_a_mail_untried_is_found_out(books: Path, server: Smtp) -> None:
     _finish("give-up", books, server)
 
     rules, figures = _verdict(books, server)
@@ -84,7 +69,7 @@ def test_a_dispatcher_that_fails_a_mail_untried_is_found_out(books: Path, server
 
 
 def test_a_dispatcher_that_settles_another_epochs_window_is_found_out(
-    books: Path, server: Server
+    books: Path, server: Smtp
 ) -> None:
     """It handed a mail over; then the books went back in time, and its number came again."""
     server.mood.write_text("silent")
@@ -99,22 +84,20 @@ def test_a_dispatcher_that_settles_another_epochs_window_is_found_out(
     assert figures.lost == 1
 
 
-def _kill_between_taking_and_saving(kind: str, books: Path, server: Server) -> None:
+def _kill_between_taking_and_saving(kind: str, books: Path, server: Smtp) -> None:
     """The answer is withheld until the process is dead: whatever the machine's speed."""
-    server.mood.write_text("silent")
     before = len(server.lines())
-    with _running(kind, books, server):
+    with server.in_mood("silent"), _running(kind, books, server):
         until(lambda: len(server.lines()) > before, seconds=PATIENCE)
-    server.mood.write_text("")
 
 
-def _finish(kind: str, books: Path, server: Server) -> None:
+def _finish(kind: str, books: Path, server: Smtp) -> None:
     with _running(kind, books, server):
         until(lambda: _states(books) <= {"accepted", "failed"}, seconds=PATIENCE)
 
 
 @contextmanager
-def _running(kind: str, books: Path, server: Server) -> Iterator[None]:
+def _running(kind: str, books: Path, server: Smtp) -> Iterator[None]:
     """A dispatcher that is killed at the end."""
     command = [sys.executable, "-m", "tools.drill.naive", kind, str(books), str(server.port)]
     process = subprocess.Popen(command)
@@ -125,7 +108,7 @@ def _running(kind: str, books: Path, server: Server) -> Iterator[None]:
         process.wait()
 
 
-def _verdict(books: Path, server: Server) -> tuple[set[Rule], Figures]:
+def _verdict(books: Path, server: Smtp) -> tuple[set[Rule], Figures]:
     records = Records(journal=reading.journal(server.lines()), ledger=naive.ledger(books))
     rules = {violation.rule for violation in oracle.violations(records)}
     return rules, oracle.figures(records)

@@ -1,8 +1,6 @@
 """The drill's SMTP server says what the address and the mood ask for, and writes it down."""
 
 import smtplib
-import subprocess
-import sys
 from collections.abc import Iterator
 from email.message import EmailMessage
 from pathlib import Path
@@ -12,7 +10,8 @@ import pytest
 from postledger.lib.ids import DeliveryId
 from tools.drill import reading, smtp_server
 from tools.drill.services import is_open
-from tools.drill.waiting import free_port, until
+from tools.drill.smtp import Smtp
+from tools.drill.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -21,15 +20,13 @@ PATIENCE = 60.0
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[smtplib.SMTP]:
-    port = free_port()
-    command = [sys.executable, "-m", "tools.drill.smtp_server", str(port)]
-    process = subprocess.Popen([*command, str(tmp_path / "journal"), "0", str(tmp_path / "mood")])
-    until(lambda: is_open(port), seconds=PATIENCE)
-    client = smtplib.SMTP("127.0.0.1", port)
+    server = Smtp(tmp_path, pace=0)
+    server.start()
+    until(lambda: is_open(server.port), seconds=PATIENCE)
+    client = smtplib.SMTP("127.0.0.1", server.port)
     yield client
     client.close()
-    process.kill()
-    process.wait()
+    server.end()
 
 
 def lines(folder: Path) -> list[str]:

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from tools.fakes.events.disturbances import Disturbances
 from tools.fakes.http.faults import Rule
-from tools.fakes.sendgrid import process
+from tools.fakes.sendgrid import __main__ as process
 from tools.fakes.sendgrid.control import AccountChanges, IdentityState, KeyState
 from tools.fakes.sendgrid.errors import SendGridError
 from tools.fakes.sendgrid.events.outcomes import WORDS, Shares
@@ -64,7 +64,7 @@ def test_the_examples_are_valid() -> None:
 
 
 def test_the_command_begins_as_the_page_shows() -> None:
-    command = r"^\$ postledger fake-sendgrid (.*)\n((?:[A-Z].*\n)+)"
+    command = r"^\$ python -m tools.fakes.sendgrid (.*)\n((?:[A-Z].*\n)+)"
     [(arguments, shown)] = re.findall(command, PAGE, re.MULTILINE)
     parser = ArgumentParser()
     process.add_arguments(parser)

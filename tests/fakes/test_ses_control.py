@@ -1,6 +1,7 @@
 """The paths under /_fake, and the command that starts the fake."""
 
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ def test_an_idle_limit_is_set_and_removed(fake: FakeSes) -> None:
 @pytest.mark.slow
 def test_the_command_needs_no_installation_and_no_database(tmp_path: Path) -> None:
     command = [
-        *(str(installations.POSTLEDGER), "fake-ses", "--port", "0", "--sandbox"),
+        *(sys.executable, "-m", "tools.fakes.ses", "--port", "0", "--sandbox"),
         *("--identity", ses.DOMAIN, "--configuration-set", "main"),
         *("--eml", str(tmp_path / "eml"), "--journal", str(tmp_path / "journal")),
     ]

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from tools.fakes.events.disturbances import Disturbances
 from tools.fakes.http import faults
 from tools.fakes.http.faults import Rule
-from tools.fakes.ses import process
+from tools.fakes.ses import __main__ as process
 from tools.fakes.ses.control import AccountChanges, IdentityState
 from tools.fakes.ses.events.outcomes import WORDS, Shares
 from tools.fakes.ses.server import FakeSes
@@ -62,7 +62,7 @@ def test_every_operation_of_sns_and_every_word_of_an_address_is_on_the_page() ->
 
 
 def test_the_command_begins_as_the_page_shows() -> None:
-    command = r"^\$ postledger fake-ses (.*)\n((?:[A-Z].*\n)+)"
+    command = r"^\$ python -m tools.fakes.ses (.*)\n((?:[A-Z].*\n)+)"
     [(arguments, shown)] = re.findall(command, PAGE, re.MULTILINE)
     parser = ArgumentParser()
     process.add_arguments(parser)

@@ -9,7 +9,7 @@ from django.db import transaction
 from postledger.contacts.models import Contact, Suppression
 from postledger.contacts.states import ContactState, SuppressionReason
 from postledger.deliveries import entries, ledger
-from postledger.deliveries.models import DeadAddress
+from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State
 from postledger.feedback import dead_addresses
 from tests import cast
@@ -82,7 +82,7 @@ def test_a_refusal_is_noted_before_it_is_booked_and_a_repetition_adds_nothing() 
     note(stream)
     note(stream)
 
-    assert DeadAddress.objects.count() == 1
+    assert sql.rows("SELECT count(*) FROM deliveries_deadaddress", {}) == [(1,)]
     assert dead_addresses.apply_refusals() == 1
     assert list_suppressed() == [("r0@example.com", SuppressionReason.BOUNCED)]
 

@@ -10,7 +10,6 @@ from postledger.accounts import provider_accounts
 from postledger.accounts.models import ProviderAccount, Sender
 from postledger.cli.doctor import events
 from postledger.deliveries import entries
-from postledger.deliveries.models import Delivery, StreamDelta
 from postledger.deliveries.queries import FirstEvent
 from postledger.feedback import event_flow, inbox, topics, webhook_keys
 from postledger.feedback.event_flow import EventFlow
@@ -20,6 +19,7 @@ from postledger.lib import ids
 from postledger.lib.check_results import CheckResult, Level
 from tests import cast
 from tests.deliveries import views
+from tests.deliveries.models import Delivery, StreamDelta
 from tests.feedback import sendgrid
 
 NOW = datetime(2026, 11, 17, 12, tzinfo=UTC)

@@ -9,10 +9,10 @@ from django.db import connection, transaction
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.entries import Hold, StreamKind
 from postledger.deliveries.explanations import explain
-from postledger.deliveries.models import StreamDelta
 from postledger.deliveries.reasons import Reason
 from postledger.feedback import run_stops
 from tests import cast
+from tests.deliveries.models import StreamDelta
 from tests.feedback import reports, topics
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,11 +7,11 @@ import pytest
 from postledger.accounts.models import ProviderAccount, Sender
 from postledger.deliveries import entries, ledger
 from postledger.deliveries.ledger import sql
-from postledger.deliveries.models import StreamDelta
 from postledger.feedback import loop_test, sender_health
 from postledger.feedback.sender_health import WITHIN, SenderHealth
 from postledger.web.dashboard.senders import gauges
 from tests import cast
+from tests.deliveries.models import StreamDelta
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,12 +15,12 @@ from postledger.campaigns.runs import run_control
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import Block
 from postledger.deliveries.ledger import LimitCause
-from postledger.deliveries.models import StreamDelta
 from postledger.deliveries.reasons import Reason
 from postledger.feedback import run_stops
 from postledger.providers.base import Category
 from tests import cast
 from tests.campaigns import press
+from tests.deliveries.models import StreamDelta
 from tests.web import newsroom
 from tests.web.callers import Caller, caller
 

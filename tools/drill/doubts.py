@@ -58,13 +58,6 @@ class DoubtExplanation:
     def with_cause(self, cause: Cause) -> list[Doubt]:
         return [doubt for doubt, its_cause in self.causes.items() if its_cause is cause]
 
-    @property
-    def most_explained(self) -> int:
-        """How many doubts the observations explain."""
-        uncertain = len(self.with_cause(Cause.ARMED)) + len(self.with_cause(Cause.NONE))
-        certain = len(self.causes) - uncertain
-        return certain + self.most_armed
-
 
 def find_doubts(mail: str, booked: Booked) -> list[Doubt]:
     """The doubtful tries of one mail that no evidence has resolved."""

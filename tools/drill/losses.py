@@ -15,7 +15,7 @@ _BULK_WORKERS, _BULK_WORKERS_OF_A_STREAM, _BATCHES_OF_A_CLAIM = 12, 2, 4
 _SINGLE_WORKERS, _SINGLE_WORKERS_OF_A_STREAM = 10, 6
 
 
-def most_armed(*, connections: int, campaigns: int = 1, singles: int = 1) -> dict[str, int]:
+def most_armed(*, connections: int, campaigns: int, singles: int) -> dict[str, int]:
     """By kind, how many mails one process may arm at once in this many streams."""
     bulk = min(_BULK_WORKERS, _BULK_WORKERS_OF_A_STREAM * campaigns)
     single = min(_SINGLE_WORKERS, _SINGLE_WORKERS_OF_A_STREAM * singles)

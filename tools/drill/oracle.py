@@ -53,7 +53,6 @@ class Figures:
     swapped: int = 0
     resent: int = 0  # taken again because a person decided to send again
     lost_in_gap: int = 0  # planned or promised in the lost time
-    explained: int = 0  # doubts that the harness can explain
     by_state: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -94,7 +93,6 @@ def figures(records: Records) -> Figures:
         swapped=len(mails[Rule.RIGHT_RECIPIENT]),
         resent=resent,
         lost_in_gap=len(set(records.in_gap) & set(records.promised) - set(records.ledger)),
-        explained=doubts.explain(records).most_explained,
         by_state={state.value: count for state, count in states.items()},
     )
 

@@ -13,6 +13,7 @@ from tools.drill.waiting import free_port
 @dataclass
 class Smtp:
     folder: Path
+    pace: float = 0.1  # seconds until a mail is answered
     port: int = field(default_factory=free_port)
     popen: subprocess.Popen[bytes] | None = None
 
@@ -26,9 +27,8 @@ class Smtp:
 
     def start(self) -> None:
         self.journal.touch()
-        module = "tools.drill.smtp_server"
-        command = [sys.executable, "-m", module, str(self.port), str(self.journal), "0.1"]
-        self.popen = subprocess.Popen([*command, str(self.mood)])
+        command = [sys.executable, "-m", "tools.drill.smtp_server", str(self.port)]
+        self.popen = subprocess.Popen([*command, str(self.journal), str(self.pace), str(self.mood)])
 
     @contextmanager
     def in_mood(self, word: str) -> Iterator[None]:

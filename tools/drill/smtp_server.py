@@ -1,8 +1,7 @@
 """An SMTP server that writes a journal of every taken mail before it answers.
 
-`python -m tools.drill.smtp_server PORT JOURNAL [SECONDS [MOOD]]`, in a process of its
-own, or `serve` in a thread. The journal outlives the process; it is not synced to disk, because a
-slow disk would cause doubts that no fault explains.
+`python -m tools.drill.smtp_server PORT JOURNAL SECONDS MOOD`. The journal outlives the process; it
+is not synced to disk, because a slow disk would cause doubts that no fault explains.
 
 One line for each transaction: `id address ended began code inside`. `id` is `-` if the message did
 not arrive, `code` is `-` if the client left without an answer, and `inside` are the recipients
@@ -63,7 +62,7 @@ def mark(address: str) -> str:
 class Answers:
     """Chooses replies; reads the mood each time, so that a change of the file counts at once."""
 
-    def __init__(self, mood: Path | None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, mood: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._mood = mood
         self._clock = clock
         self._asked: Counter[str] = Counter()
@@ -112,7 +111,7 @@ class Answers:
 
     def _word(self) -> str:
         with suppress(FileNotFoundError):
-            return self._mood.read_text().strip() if self._mood else ""
+            return self._mood.read_text().strip()
         return ""
 
 
@@ -240,7 +239,7 @@ def inside(data: bytes) -> str:
     return ",".join(dict.fromkeys(address.decode() for address in named))
 
 
-async def serve(port: int, journal: Path, *, pace: float = 0.1, mood: Path | None = None) -> None:
+async def serve(port: int, journal: Path, pace: float, mood: Path) -> None:
     written, answers = Journal(journal), Answers(mood)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
@@ -250,7 +249,5 @@ async def serve(port: int, journal: Path, *, pace: float = 0.1, mood: Path | Non
 
 
 if __name__ == "__main__":
-    _, _port, _journal, *_more = sys.argv
-    _pace = float(_more[0]) if _more else 0.1
-    _mood = Path(_more[1]) if len(_more) > 1 else None
-    asyncio.run(serve(int(_port), Path(_journal), pace=_pace, mood=_mood))
+    _, _port, _journal, _pace, _mood = sys.argv
+    asyncio.run(serve(int(_port), Path(_journal), float(_pace), Path(_mood)))

@@ -144,13 +144,13 @@ def _compare(predicted: Predicted, *, seconds: float) -> bool:
 
 
 def _find_end(stream_id: int) -> datetime:
-    from django.db.models import Max
+    from postledger.deliveries.ledger import sql
 
-    from postledger.deliveries.models import Delivery
-
-    end: datetime = Delivery.objects.filter(stream_id=stream_id).aggregate(at=Max("settled_at"))[
-        "at"
-    ]
+    end: datetime
+    [(end,)] = sql.rows(
+        "SELECT max(settled_at) FROM deliveries_delivery WHERE stream_id = %(stream)s",
+        {"stream": stream_id},
+    )
     return end
 
 

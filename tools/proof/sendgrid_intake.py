@@ -74,11 +74,14 @@ def make_mails(sender_id: int) -> int:
 
 def write_bodies(stream_id: int) -> Iterator[bytes]:
     """All events of some mails in each, padded to the largest size by an argument of others."""
-    from postledger.deliveries.models import Delivery
+    from postledger.deliveries.ledger import sql
     from tests.feedback import reports, sendgrid
 
-    mails = Delivery.objects.filter(stream_id=stream_id).values_list("position", "address")
-    for some in batched(mails.order_by("position"), EVENTS // len(NAMES)):
+    mails = sql.rows(
+        "SELECT position, address FROM deliveries_delivery WHERE stream_id = %(stream)s ORDER BY 1",
+        {"stream": stream_id},
+    )
+    for some in batched(mails, EVENTS // len(NAMES)):
         events = [
             sendgrid.event(name, address, reports.reference(stream_id, position), seconds=seconds)
             for position, address in some

@@ -20,7 +20,7 @@ class Variant(models.Model):
     """A group of a stream's recipients that share a letter; without a letter, the code says why."""
 
     pk = models.CompositePrimaryKey("stream_id", "digest")
-    # No foreign key: nothing refers to a stream by one (deliveries/models.py).
+    # No foreign key: nothing refers to a stream by one (docs/decisions, 0008).
     stream_id = models.BigIntegerField()
     digest = models.BinaryField()  # of the variant, which may be too long for an index
     variant = models.TextField(db_collation="C")  # their language, or their places

@@ -10,9 +10,9 @@ from postledger.campaigns.notion import status_reports
 from postledger.campaigns.notion.feedback_counts import FOLLOWED_FOR, WRITTEN_EVERY
 from postledger.campaigns.runs import run_control
 from postledger.deliveries import entries
-from postledger.deliveries.models import StreamDelta
 from tests import cast
 from tests.campaigns import mailouts
+from tests.deliveries.models import StreamDelta
 from tests.fakes import notion_pages as pages
 from tests.fakes.notion import FakeNotion
 from tests.web.callers import Caller

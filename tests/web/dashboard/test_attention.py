@@ -17,12 +17,12 @@ from postledger.alerts.models import Alert
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.attention import dead_letters, deciding, doubts
 from postledger.deliveries.entries import Entry
-from postledger.deliveries.models import Stream
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
 from postledger.web.dashboard import needs
 from tests import cast
+from tests.deliveries.models import Stream
 from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
 

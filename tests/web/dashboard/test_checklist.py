@@ -10,12 +10,12 @@ from postledger.accounts.people.roles import Role
 from postledger.accounts.queries import Organisation
 from postledger.contacts.models import Contact
 from postledger.deliveries import entries
-from postledger.deliveries.models import Stream
 from postledger.web.dashboard.access import find_visitor
 from postledger.web.dashboard.first_steps import checklist
 from postledger.web.dashboard.first_steps.checklist import Checklist, Facts
 from tests import cast
 from tests.deliveries import views
+from tests.deliveries.models import Stream
 from tests.web.dashboard.people import Person, person
 
 PAGES = {

@@ -1,7 +1,4 @@
-"""The fake as a process: `python -m tools.fakes.sendgrid`, without Django.
-
-`postledger fake-sendgrid` is the same.
-"""
+"""The fake as a process: `python -m tools.fakes.sendgrid`, without Django."""
 
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime

@@ -1,7 +1,4 @@
-"""The fake as a process: `python -m tools.fakes.ses`, without Django.
-
-`postledger fake-ses` is the same.
-"""
+"""The fake as a process: `python -m tools.fakes.ses`, without Django."""
 
 from argparse import ArgumentParser, Namespace
 from functools import partial

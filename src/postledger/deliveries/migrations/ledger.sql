@@ -1,5 +1,7 @@
 -- The ledger. Partitioned tables get one partition a month (deliveries/partitions.py); their key
--- starts with the stream id, and a stream id starts with its month.
+-- starts with the stream id, and a stream id starts with its month. Only `deliveries/ledger/` writes
+-- these tables. No foreign key leads to a stream: each insert of a child would lock and write the
+-- stream's row, which thousands of inserts a second share.
 
 CREATE EXTENSION IF NOT EXISTS btree_gist;
 
