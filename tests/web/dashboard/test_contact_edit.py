@@ -287,27 +287,6 @@ def test_a_new_address_of_somebody_else_or_a_suppressed_one_is_refused(
     assert Contact.objects.get(pk=mira).address == MIRA
 
 
-def test_who_saves_over_another_is_told_first(olivia: Person, mira: int) -> None:
-    old = Contact.objects.get(pk=mira)
-    contacts.update_contact(
-        olivia.workspace_id,
-        contact_id=mira,
-        changes=Changes(name="Mira N."),
-        actor="bob",
-        now=people.NOW,
-    )
-    told = send(olivia, f"contacts/{mira}/edit/", **typed(old, name="Mine"))
-
-    assert told.status_code == 422
-    assert "changed meanwhile" in told.content.decode()
-    assert Contact.objects.get(pk=mira).name == "Mira N."
-
-    now = Contact.objects.get(pk=mira)
-    assert f'value="{now.updated_at.isoformat()}"' in html.unescape(told.content.decode())
-    send(olivia, f"contacts/{mira}/edit/", **typed(now, name="Mine"))
-    assert Contact.objects.get(pk=mira).name == "Mine"
-
-
 class FieldReader(HTMLParser):
     """The names and values that a browser sends for the attributes of an untouched form."""
 

@@ -1,10 +1,7 @@
 """What is written in a draft is saved, all but what is wrong, and the page says so."""
 
-import json
 import re
 from typing import Any
-
-from django.test import Client
 
 from postledger.campaigns.models import Campaign
 from postledger.contacts import lists
@@ -188,15 +185,3 @@ def test_whatever_is_posted_is_refused_beside_its_field(anna: Person, draft: int
 
         assert answer.status_code == 422, changes
         assert "this is not:" in read_text(answer), changes
-
-
-def test_a_stranger_with_a_large_body_is_asked_to_sign_in_before_it_is_read(
-    anna: Person, draft: int
-) -> None:
-    url = anna.url(f"campaigns/{draft}/edit/")
-    body = json.dumps("a" * 100_000)
-
-    answer = Client().post(url, body, content_type="application/x-www-form-urlencoded")
-
-    assert answer.status_code == 302
-    assert answer.headers["Location"].startswith("/account/login/")
