@@ -508,6 +508,23 @@ def test_the_first_email_goes_to_the_person_who_asks_and_its_state_is_followed(
     assert alice.user.email in read(alice.client.get(url))
 
 
+def test_a_first_email_that_failed_says_what_the_provider_said(alice: Person) -> None:
+    alice.client.post(alice.url("start/provider/"), {"sandbox": "1"})
+    url = alice.client.post(alice.url("start/email/")).headers["Location"]
+    mail = DeliveryId.parse(url.rstrip("/").rpartition("/")[2])
+    assert mail
+    refusal = "No <b>such</b> user"
+    cast.book(
+        mail.stream_id,
+        lambda position: entries.refused(position, code="550 5.1.1", detail=refusal),
+    )
+
+    page = alice.client.get(url).content.decode()
+
+    assert "550 5.1.1" in page
+    assert "No &lt;b&gt;such&lt;/b&gt; user" in page
+
+
 def test_without_a_sender_the_email_step_leads_to_the_provider(alice: Person) -> None:
     for ask in (alice.client.get, alice.client.post):
         answer = ask(alice.url("start/email/"))

@@ -198,6 +198,15 @@ def test_an_owner_who_steps_down_is_led_to_a_page_that_is_still_theirs(alice: Pe
     assert done.redirect_chain[-1][0] == alice.url()
 
 
+def test_names_of_people_are_shown_as_text(alice: Person) -> None:
+    Member.objects.filter(pk=alice.member.pk).update(name="<script>alert(1)</script>")
+
+    for path in ("members/", f"members/{alice.member.pk}/"):
+        page = alice.client.get(alice.url(path)).content.decode()
+        assert "&lt;script&gt;alert(1)" in page
+        assert "<script>alert" not in page
+
+
 def test_somebody_in_two_workspaces_can_switch_and_the_last_one_is_remembered(
     alice: Person,
 ) -> None:
