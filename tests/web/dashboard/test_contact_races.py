@@ -13,20 +13,13 @@ from postledger.contacts.actions.desired_state import DesiredState
 from postledger.contacts.details import Changes
 from postledger.contacts.models import Contact, Suppression
 from postledger.contacts.states import ContactState, SubscriptionState
-from tests import cast
 from tests.contacts import people
 from tests.races import collide
-from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 
 MIRA = "mira@example.com"
-
-
-@pytest.fixture
-def olivia() -> Person:
-    return visitors.sign_in(cast.sender().workspace_id, name="Olivia")
 
 
 @pytest.fixture

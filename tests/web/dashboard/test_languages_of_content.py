@@ -1,7 +1,6 @@
 """What services say of content and campaigns is said in the language of the page."""
 
 import pytest
-from django.conf import LazySettings
 
 from postledger.accounts.models import User, Workspace
 from postledger.campaigns.runs import run_control
@@ -14,10 +13,7 @@ from tests.web.callers import Caller
 from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
 
-
-@pytest.fixture(autouse=True)
-def furnished(alice: Caller, settings: LazySettings) -> None:
-    newsroom.furnish(alice, settings)
+pytestmark = pytest.mark.usefixtures("furnished")
 
 
 @pytest.fixture

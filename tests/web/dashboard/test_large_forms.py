@@ -5,7 +5,6 @@ import re
 from typing import Any
 
 import pytest
-from django.conf import LazySettings
 from django.db import connections
 from django.test import Client as Browser
 
@@ -19,14 +18,11 @@ from tests.web.dashboard.visitors import Person
 from tests.web.front import asgi
 from tests.web.front.asgi import Client
 
+pytestmark = pytest.mark.usefixtures("furnished")
+
 STALE = "This form is out of date"
 PICTURE = "it has more than 5 MB, and readers would wait for it"
 HTMX = {"HX-Request": "true"}
-
-
-@pytest.fixture(autouse=True)
-def furnished(alice: Caller, settings: LazySettings) -> None:
-    newsroom.furnish(alice, settings)
 
 
 @pytest.fixture
@@ -44,23 +40,16 @@ def post(person: Person, path: str, body: Any = None, **headers: str) -> Any:
     return person.client.post(person.url(path), {}, headers=headers, **unread)
 
 
-def test_a_file_to_import_that_is_too_large_is_refused_beside_its_field(anna: Person) -> None:
-    answer = post(anna, "imports/upload/")
-    page = answer.content.decode()
+def test_a_file_that_is_too_large_is_refused_beside_its_field(anna: Person) -> None:
+    for path, field, words in (
+        ("imports/upload/", "file", "larger than 50 MiB. Divide it"),
+        ("content/branding/save/", "logo", PICTURE),
+    ):
+        answer = post(anna, path)
 
-    assert answer.status_code == 413
-    assert "larger than 50 MiB. Divide it" in re.findall(r'id="id_file_error">([^<]*)', page)[0]
-    assert "This field is required" not in page
-
-
-def test_a_logo_that_is_too_large_is_refused_beside_its_field(anna: Person) -> None:
-    answer = post(anna, "content/branding/save/")
-    page = answer.content.decode()
-
-    assert answer.status_code == 413
-    assert PICTURE in re.findall(r'id="id_logo_error">([^<]*)', page)[0]
-    assert "the form still holds what you typed" in page
-    assert 'value="Acme"' in page
+        assert answer.status_code == 413, path
+        [error] = re.findall(rf'id="id_{field}_error">([^<]*)', answer.content.decode())
+        assert words in error
 
 
 def test_a_picture_of_a_draft_that_is_too_large_is_refused_in_its_place(
@@ -87,22 +76,17 @@ def test_a_draft_that_is_too_long_says_beside_the_text_that_nothing_is_saved(
     assert "may have 2.0\xa0MB at most" in page
 
 
-@pytest.mark.parametrize(
-    ("path", "most"),
-    [
+def test_a_form_that_is_too_long_says_how_long_it_may_be(anna: Person) -> None:
+    for path, most in (
         ("content/articles/may/slices/new/", "2.0\xa0MB"),
         ("content/templates/welcome/write/", "8.0\xa0MB"),
         ("lists/", "64.0\xa0KB"),
-    ],
-)
-def test_a_form_that_is_too_long_says_how_long_it_may_be(
-    anna: Person, path: str, most: str
-) -> None:
-    answer = post(anna, path)
+    ):
+        answer = post(anna, path)
 
-    assert answer.status_code == 413
-    assert f"may have {most} at most" in answer.content.decode()
-    assert STALE not in answer.content.decode()
+        assert answer.status_code == 413, path
+        assert f"may have {most} at most" in answer.content.decode()
+        assert STALE not in answer.content.decode(), path
 
 
 def test_a_try_that_is_too_long_says_so_in_its_frame(anna: Person) -> None:

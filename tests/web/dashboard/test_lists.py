@@ -9,7 +9,7 @@ from django.conf import LazySettings
 from django.test import Client
 
 from postledger.accounts import workspaces
-from postledger.contacts import counts, growth, segments
+from postledger.contacts import counts, growth, lists, segments
 from postledger.contacts.actions import contacts
 from postledger.contacts.growth import DayOfList
 from postledger.contacts.models import List, Segment, Subscription, Suppression
@@ -27,11 +27,6 @@ from tests.web.dashboard.visitors import Person
 pytestmark = pytest.mark.django_db
 
 MIRA = "mira@example.com"
-
-
-@pytest.fixture
-def olivia() -> Person:
-    return visitors.sign_in(cast.sender().workspace_id, name="Olivia")
 
 
 def test_a_list_is_created_renamed_archived_and_used_again(olivia: Person) -> None:
@@ -52,18 +47,18 @@ def test_a_list_is_created_renamed_archived_and_used_again(olivia: Person) -> No
     assert List.objects.get().archived_at is None
 
 
-@pytest.mark.parametrize("name", ["All news", ""])
 def test_a_change_of_a_list_that_was_archived_meanwhile_says_that_nothing_was_saved(
-    olivia: Person, name: str
+    olivia: Person,
 ) -> None:
     people.news(olivia.workspace_id)
     olivia.post("lists/news/archive/")
 
-    path = olivia.url("lists/news/change/")
-    answer = olivia.client.post(path, {"name": name}, follow=True)
+    for name in ("All news", ""):
+        path = olivia.url("lists/news/change/")
+        answer = olivia.client.post(path, {"name": name}, follow=True)
 
-    assert answer.redirect_chain == [(olivia.url("lists/news/"), 302)]
-    assert "Nothing was saved: the list was archived meanwhile." in answer.content.decode()
+        assert answer.redirect_chain == [(olivia.url("lists/news/"), 302)], name
+        assert "Nothing was saved" in answer.content.decode(), name
     assert List.objects.get().name == "News"
 
 
@@ -128,43 +123,34 @@ def test_archiving_a_list_names_the_drafts_that_go_to_it_first(olivia: Person) -
     assert List.objects.get(key="news").archived_at is not None
 
 
-@pytest.mark.parametrize(("key", "words"), [("News!", "cannot be the key"), ("news", "exists")])
-def test_a_key_that_cannot_be_says_why_and_keeps_what_was_typed(
-    olivia: Person, key: str, words: str
-) -> None:
+def test_a_list_that_cannot_be_is_refused_and_keeps_what_was_typed(olivia: Person) -> None:
     people.news(olivia.workspace_id)
+    olivia.post("lists/new/", name="Old ones")
+    olivia.post("lists/old-ones/archive/")
 
-    answer = olivia.post("lists/new/", name="Another", key=key)
+    for name, key, words in (
+        ("Another", "News!", "cannot be the key"),
+        ("Another", "news", "exists"),
+        ("news", "news-two", "There is a list &#x27;News&#x27; already"),
+        ("OLD ONES", "", "There is an archived list"),
+        ("Новости", "", "Write a key"),
+    ):
+        answer = olivia.post("lists/new/", name=name, key=key)
 
-    assert answer.status_code == 422
-    assert words in answer.content.decode()
-    assert 'value="Another"' in answer.content.decode()
+        assert answer.status_code == 422, (name, key)
+        assert words in answer.content.decode()
+        assert f'value="{name}"' in answer.content.decode(), (name, key)
+    assert List.objects.count() == 2
 
 
-def test_a_list_without_a_key_takes_a_free_one_from_its_name_if_it_can(olivia: Person) -> None:
+def test_a_list_without_a_key_takes_a_free_one_from_its_name(olivia: Person) -> None:
     names = ["Product News", "Product-News", "my_list", "General", "x" * 100, "Grüße aus Łódź"]
     answers = [olivia.post("lists/new/", name=name) for name in names]
-    nameless = olivia.post("lists/new/", name="Новости")
 
     keys = ["product-news", "product-news-2", "my-list", "general-2", "x" * 56, "grusse-aus-lodz"]
     urls = [olivia.url(f"lists/{key}/") for key in keys]
     assert [answer.headers.get("Location") for answer in answers] == urls
-    assert "Write a key" in nameless.content.decode()
-    assert "Новости" in nameless.content.decode()
-
-
-def test_a_new_list_cannot_have_the_name_of_another_one(olivia: Person) -> None:
-    olivia.post("lists/new/", name="Readers")
-    olivia.post("lists/new/", name="Old ones")
-    olivia.post("lists/old-ones/archive/")
-
-    same = olivia.post("lists/new/", name="readers", key="readers-two")
-    archived = olivia.post("lists/new/", name="OLD ONES")
-
-    assert (same.status_code, archived.status_code) == (422, 422)
-    assert "There is a list &#x27;Readers&#x27; already" in same.content.decode()
-    assert "There is an archived list" in archived.content.decode()
-    assert List.objects.count() == 2
+    assert lists.find_free_key(olivia.workspace_id, "Новости") == "list"
 
 
 def test_a_public_list_shows_where_people_subscribe_whatever_the_workspace_is_called(
@@ -216,11 +202,8 @@ def test_a_list_shows_who_is_on_it_and_how_it_grew(olivia: Person) -> None:
     )
 
     url = olivia.url("contacts/?list=news&amp;on=")
-    assert f'href="{url}active">2</a>' in page
-    assert f'href="{url}pending">1</a>' in page
-    assert f'href="{url}unsubscribed">1</a>' in page
-    assert "Show as a table" in page
-    assert "left in the last 90 days" in page
+    for state, number in (("active", 2), ("pending", 1), ("unsubscribed", 1)):
+        assert f'href="{url}{state}">{number}</a>' in page
     assert days[-1] == DayOfList(people.NOW.date(), joined=3, left=1, subscribers=2)
     assert days[0].subscribers == 0
 
@@ -232,7 +215,6 @@ def test_a_growth_that_takes_too_long_to_read_is_no_growth_of_nobody(olivia: Per
         locking.execute("LOCK TABLE contacts_consentevent IN ACCESS EXCLUSIVE MODE NOWAIT")
         page = olivia.read("lists/news/")
 
-    assert "The list is too large to tell its growth while you wait." in page
     assert "left in the last 90 days" not in page
 
 
@@ -288,7 +270,10 @@ def test_an_address_is_suppressed_found_and_lifted_with_a_reason(olivia: Person)
     assert refused.status_code == 422
     olivia.post(path, scope="by_hand general", reason="Wrote to us")
     assert not Suppression.objects.exists()
-    assert olivia.get(f"suppressions/{kept.pk}/lift/").status_code == 404
+    assert olivia.get(path).status_code == 404
+    wrong = olivia.post("suppressions/new/", address="mira at example", scope="")
+    assert wrong.status_code == 422
+    assert 'value="mira at example"' in wrong.content.decode()
 
 
 def test_a_suppression_says_where_it_came_from(olivia: Person) -> None:
@@ -299,9 +284,8 @@ def test_a_suppression_says_where_it_came_from(olivia: Person) -> None:
 
     page = olivia.read("suppressions/")
 
-    assert "unsubscribe link" in page
-    assert "Email to them bounced for good" in page
-    assert ">ses<" in page
+    for told in ("unsubscribe link", "Email to them bounced for good", ">ses<"):
+        assert told in page
     assert "This address is not suppressed" in olivia.read("suppressions/", q="x@example.com")
 
 
@@ -321,27 +305,22 @@ def test_suppressions_come_in_pages(olivia: Person) -> None:
     assert olivia.read("suppressions/", before="nonsense").count("Restore…") == 50
 
 
-@pytest.mark.parametrize("path", ["suppressions/new/", "contacts/{}/suppress/"])
 def test_campaigns_and_notifications_are_ended_by_hand_as_an_unsubscribe_does(
-    olivia: Person, path: str
+    olivia: Person,
 ) -> None:
-    contact_id = people.contact(olivia.workspace_id, MIRA)
+    for path in ("suppressions/new/", "contacts/{}/suppress/"):
+        Suppression.objects.all().delete()
+        contact_id = people.contact(olivia.workspace_id, f"{len(path)}@example.com")
+        address = f"{len(path)}@example.com"
 
-    olivia.post(path.format(contact_id), address=MIRA, scope=NEWS, reason="Rang us up")
+        olivia.post(path.format(contact_id), address=address, scope=NEWS, reason="Rang us up")
 
-    kept = Suppression.objects.get()
-    assert (kept.reason, kept.has_left, kept.list) == ("unsubscribed", True, None)
-    assert people.state(contact_id) is ContactState.UNSUBSCRIBED
-    page = olivia.read("suppressions/")
-    for words in ("campaigns and notifications", "Rang us up", "Olivia"):
-        assert words in page
-
-
-def test_a_wrong_address_stays_in_its_field(olivia: Person) -> None:
-    answer = olivia.post("suppressions/new/", address="mira at example", scope="")
-
-    assert answer.status_code == 422
-    assert 'value="mira at example"' in answer.content.decode()
+        kept = Suppression.objects.get()
+        assert (kept.reason, kept.has_left, kept.list) == ("unsubscribed", True, None), path
+        assert people.state(contact_id) is ContactState.UNSUBSCRIBED, path
+        page = olivia.read("suppressions/")
+        for words in ("campaigns and notifications", "Rang us up", "Olivia"):
+            assert words in page, path
 
 
 def test_what_an_erased_person_left_behind_cannot_be_lifted(olivia: Person) -> None:
@@ -381,13 +360,11 @@ def test_a_search_is_saved_as_a_segment_found_again_renamed_and_deleted(olivia: 
     }
 
     page = olivia.read("segments/")
-    assert "New segment</a>" in page
     url = page.partition('rowheader"><a href="')[2].partition('"')[0].replace("&amp;", "&")
     assert MIRA in olivia.client.get(url).content.decode()
     assert '">1</a>' in page
     assert "List: News is subscribed and plan is not plus" in page
 
-    assert "Save as the conditions of Readers" in olivia.client.get(url).content.decode()
     olivia.post("segments/new/", replaced=str(segment.pk), match="all", **fields)
     segment.refresh_from_db()
     assert (segment.name, len(segment.filter["all"])) == ("Readers", 1)
@@ -403,16 +380,16 @@ def test_a_search_is_saved_as_a_segment_found_again_renamed_and_deleted(olivia: 
 
 
 def test_words_are_no_part_of_a_segment_and_a_name_is_taken_once(olivia: Person) -> None:
-    refused = olivia.client.post(
-        olivia.url("segments/new/"), {"name": "X", "q": "mira", "state": "active"}, follow=True
-    )
-    assert "Remove the words from the search first." in refused.content.decode()
-    olivia.post("segments/new/", name="X", state="active")
-    again = olivia.client.post(
-        olivia.url("segments/new/"), {"name": "X", "state": "active"}, follow=True
-    )
-    assert "Choose another name." in again.content.decode()
-    assert 'value="X"' in again.content.decode()
+    def save(**more: str) -> str:
+        fields = {"name": "X", "state": "active", **more}
+        saved = olivia.client.post(olivia.url("segments/new/"), fields, follow=True)
+        return str(saved.content.decode())
+
+    assert "Remove the words from the search first." in save(q="mira")
+    save()
+    again = save()
+    assert "Choose another name." in again
+    assert 'value="X"' in again
     assert Segment.objects.count() == 1
 
 

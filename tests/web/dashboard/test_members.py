@@ -16,6 +16,7 @@ from postledger.deliveries import search
 from postledger.deliveries.search import MailFilters
 from tests import cast
 from tests.web.dashboard.people import Person, person
+from tests.web.dashboard.reading import read
 
 pytestmark = pytest.mark.django_db
 
@@ -26,10 +27,6 @@ BOB = {"email": "bob@example.com", "name": "Bob", "role": "viewer"}
 @pytest.fixture
 def alice() -> Person:
     return person(name="alice")
-
-
-def read(response: Any) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", response.content.decode()))
 
 
 def invite(alice: Person, **changes: str) -> Any:
@@ -83,15 +80,6 @@ def test_the_list_shows_roles_states_and_who_has_a_second_factor(alice: Person) 
     assert "Not invited yet" in by_address["new@example.com"]
 
 
-def test_what_each_role_may_do_stands_beside_the_choice_of_one(alice: Person) -> None:
-    bob = person(Role.VIEWER, name="bob")
-
-    for path in ("members/", f"members/{bob.member.pk}/"):
-        page = alice.client.get(alice.url(path)).content.decode()
-        assert "<b>Manager</b>: reads everything, writes content, launches campaigns" in page
-        assert page.count("API keys, integrations or members.</li>") == 1
-
-
 def test_an_invitation_is_mailed_and_the_page_has_no_link(
     alice: Person, settings: LazySettings
 ) -> None:
@@ -111,7 +99,7 @@ def test_an_invitation_is_mailed_and_the_page_has_no_link(
 
 
 @pytest.mark.parametrize("reason", ["no sender", "no address", "the sandbox"])
-def test_where_no_mail_can_go_the_link_is_shown_once_with_a_warning(
+def test_where_no_mail_can_go_the_link_is_shown_once(
     alice: Person, settings: LazySettings, reason: str
 ) -> None:
     settings.PUBLIC_URL = "" if reason == "no address" else "https://mail.acme.example"
@@ -120,45 +108,26 @@ def test_where_no_mail_can_go_the_link_is_shown_once_with_a_warning(
     if reason == "the sandbox":
         alice.client.post(alice.url("start/provider/"), {"sandbox": "1"})
 
-    answer = invite(alice)
+    [link] = LINK.findall(invite(alice).content.decode())
 
-    assert answer.status_code == 200
-    assert "whoever has it can join in their name" in read(answer)
-    [link] = LINK.findall(answer.content.decode())
     token = link.rpartition("/")[2]
     assert invitations.find_invitation(token, now=datetime.now(UTC)).email == "bob@example.com"
     assert not LINK.search(alice.client.get(alice.url("members/")).content.decode())
     assert mails_to(alice, "bob@example.com") == 0
 
 
-def test_a_new_invitation_ends_the_earlier_one(alice: Person) -> None:
-    [first] = LINK.findall(invite(alice).content.decode())
-    member = Member.objects.get(email="bob@example.com")
+def test_what_is_wrong_with_an_invitation_stands_beside_its_field(alice: Person) -> None:
+    for name, value, words in (
+        ("email", "ALICE@acme.example", "member already"),
+        ("email", "nobody", "not an email address"),
+        ("email", "director@museum", "no ending such as .com"),
+        ("role", "emperor", "emperor"),
+        ("name", "Bob\u202e", "printable"),
+    ):
+        answer = invite(alice, **{name: value})
 
-    again = alice.client.post(alice.url(f"members/{member.pk}/invite/"))
-
-    [second] = LINK.findall(again.content.decode())
-    assert alice.client.get(first[first.index("/join") :]).status_code == 404
-    assert alice.client.get(second[second.index("/join") :]).status_code == 200
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"email": "ALICE@acme.example"}, "member already"),
-        ({"email": "nobody"}, "not an email address"),
-        ({"email": "director@museum"}, "no ending such as .com"),
-        ({"role": "emperor"}, "emperor"),
-        ({"name": "Bob\u202e"}, "printable"),
-    ],
-)
-def test_what_is_wrong_with_an_invitation_stands_beside_its_field(
-    alice: Person, changes: dict[str, str], words: str
-) -> None:
-    answer = invite(alice, **changes)
-
-    assert answer.status_code == 422
-    assert words in read(answer)
+        assert answer.status_code == 422, value
+        assert words in read(answer)
     assert Member.objects.count() == 1
 
 
@@ -192,13 +161,11 @@ def test_who_is_removed_sees_nothing_any_more_and_can_be_invited_again(alice: Pe
     bob = person(Role.MANAGER, name="bob")
     url = alice.url(f"members/{bob.member.pk}/remove/")
 
-    asked = read(alice.client.get(url))
+    alice.client.get(url)
     still = bob.client.get(bob.url()).status_code
-    done = alice.client.post(url)
+    alice.client.post(url)
 
-    assert "They can see nothing of this workspace any more" in asked
     assert still == 200, "a question removes nobody"
-    assert done.headers["Location"] == alice.url("members/")
     assert bob.client.get(bob.url()).status_code == 404
     assert alice.client.get(alice.url(f"members/{bob.member.pk}/")).status_code == 404
     assert actions_of(alice) == ["member.removed"]

@@ -12,17 +12,11 @@ from postledger.deliveries.entries import Body, NewDelivery, StreamKind
 from postledger.lib.ids import DeliveryId
 from tests import cast, round_trips
 from tests.web.callers import Caller, caller
-from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
 
 pytestmark = pytest.mark.django_db
 
 HOSTILE = '"><script>alert(1)</script>'
-
-
-@pytest.fixture
-def olivia() -> Person:
-    return visitors.sign_in(cast.sender().workspace_id, name="Olivia")
 
 
 def show(visitor: Person, query: str = "") -> str:
@@ -33,13 +27,6 @@ def show(visitor: Person, query: str = "") -> str:
 
 def list_addresses(page: str) -> list[str]:
     return re.findall(r'</a><span class="sub">([^<]*)</span></th>', page)
-
-
-def test_an_empty_list_says_what_will_appear(olivia: Person) -> None:
-    page = show(olivia)
-
-    assert "No email yet" in page
-    assert "Every email that is sent by the API or with a campaign appears here" in page
 
 
 def test_single_mails_and_those_of_runs_are_listed_the_newest_first(
@@ -53,18 +40,6 @@ def test_single_mails_and_those_of_runs_are_listed_the_newest_first(
     assert list_addresses(page)[0] == "bob@example.com"
     assert sorted(list_addresses(page)[1:]) == ["r0@example.com", "r1@example.com"]
     assert f'href="{olivia.url(f"messages/{mail_id}/")}"' in page
-
-
-def test_an_address_finds_its_mail_of_every_kind(alice: Caller, olivia: Person) -> None:
-    cast.stream(mails=3)
-    alice.send(to="R1@example.com")
-    alice.send(to="somebody@example.com")
-    run = cast.stream()
-    ledger.enqueue(run, [NewDelivery("r1@example.com", dedupe_key="r1@example.com")])
-
-    page = show(olivia, "?q=r1@example.com")
-
-    assert [address.lower() for address in list_addresses(page)] == ["r1@example.com"] * 2
 
 
 def test_an_id_leads_to_its_mail(alice: Caller, olivia: Person) -> None:
@@ -129,16 +104,14 @@ def test_a_wrong_time_is_named_and_finds_nothing(olivia: Person) -> None:
     assert list_addresses(page) == []
 
 
-@pytest.mark.parametrize("query", ["?since=0001-01-01T00:00", "?until=9999-12-31T23:59"])
-@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
-def test_the_first_and_the_last_day_of_the_calendar_find_all_mail(
-    olivia: Person, query: str, zone: str
-) -> None:
-    Workspace.objects.update(time_zone=zone)
+def test_the_first_and_the_last_day_of_the_calendar_find_all_mail(olivia: Person) -> None:
     cast.stream(mails=1)
     cast.stream(StreamKind.TRANSACTIONAL, mails=1)
 
-    assert list_addresses(show(olivia, query)) == ["r0@example.com"] * 2
+    for zone in ("America/New_York", "Asia/Tokyo"):
+        Workspace.objects.update(time_zone=zone)
+        for query in ("?since=0001-01-01T00:00", "?until=9999-12-31T23:59"):
+            assert list_addresses(show(olivia, query)) == ["r0@example.com"] * 2, (zone, query)
 
 
 def test_an_address_is_found_as_people_write_its_domain(olivia: Person) -> None:

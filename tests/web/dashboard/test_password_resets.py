@@ -119,25 +119,17 @@ def test_an_address_gets_three_letters_in_a_quarter_of_an_hour_and_others_still_
     assert "Look into your mailbox" in text(ask(f"{sign_ins.new_name()}@example.com"))
 
 
-def test_a_link_works_once(bob: User) -> None:
-    link = link_of(bob)
-    choose(browser(), link)
-
-    again = choose(browser(), link, "another long password")
-
-    assert GONE in text(again)
-    bob.refresh_from_db()
-    assert bob.check_password(NEW)
-
-
-def test_a_form_that_was_open_when_the_link_was_used_does_not_work(bob: User) -> None:
+def test_a_link_works_once_also_for_a_form_that_was_open_before(bob: User) -> None:
     link = link_of(bob)
     slow = browser()
     form = slow.get(link).headers["Location"]
     choose(browser(), link)
 
-    late = slow.post(form, {"password1": "another long password"}, follow=True)
+    other = "another long password"
+    again = choose(browser(), link, other)
+    late = slow.post(form, {"password1": other}, follow=True)
 
+    assert GONE in text(again)
     assert GONE in text(late)
     bob.refresh_from_db()
     assert bob.check_password(NEW)
@@ -234,28 +226,25 @@ def test_an_installation_without_a_sender_answers_the_same() -> None:
     assert letters.list_letters() == []
 
 
-@pytest.mark.parametrize("joined_first", ["globex", "initech"])
-def test_who_sets_up_one_workspace_cannot_have_the_links_of_members_of_another(
-    joined_first: str,
-) -> None:
+def test_who_sets_up_one_workspace_cannot_have_the_links_of_members_of_another() -> None:
     Workspace.objects.create(name="operator")
-    names = ["globex", "initech"]
-    for workspace in [joined_first, *(name for name in names if name != joined_first)]:
+    names = ("globex", "initech")
+    for workspace in names:
         letters.give_sender(workspace)
-    carol = person(workspace="globex")
-    Member.objects.create(
-        workspace=Workspace.objects.get(name="initech"),
-        user=carol,
-        email=carol.email,
-        role=Role.VIEWER,
-    )
+    carols = []
+    for joined_first, then in (names, names[::-1]):
+        carol = person(workspace=joined_first)
+        second = Workspace.objects.get(name=then)
+        Member.objects.create(workspace=second, user=carol, email=carol.email, role=Role.VIEWER)
+        carols.append(carol.email)
 
-    ask(carol.email)
-    assert letters.carriers_to(carol.email) == []
-
+    for email in carols:
+        ask(email)
+        assert letters.carriers_to(email) == []
     letters.give_sender("operator")
-    ask(carol.email)
-    assert letters.carriers_to(carol.email) == ["operator"]
+    for email in carols:
+        ask(email)
+        assert letters.carriers_to(email) == ["operator"]
 
 
 def test_the_one_workspace_of_a_person_stands_in_where_the_first_reaches_nobody(bob: User) -> None:
@@ -307,12 +296,6 @@ def test_a_member_whom_nobody_invited_gets_a_link_to_join_by_command(
 
     with pytest.raises(CommandError, match="has joined already; no invitation is needed"):
         call_command("member", "invite", "acme", "olga@acme")
-
-
-def test_an_address_of_an_internal_domain_gets_a_letter(bob: User) -> None:
-    olga = person(f"{sign_ins.new_name()}@acme")
-
-    assert link_of(olga)
 
 
 def text(answer: Any) -> str:

@@ -183,15 +183,13 @@ def test_the_first_wrong_field_of_a_refused_form_has_the_focus(refusal: Refusal)
     assert [*shown] == [name for name in names if name in shown], "another order than the page"
 
 
-@pytest.mark.parametrize("deed", [bulk_forms.Deed.ADD, bulk_forms.Deed.REMOVE])
-def test_a_decision_about_many_contacts_says_what_it_lacks(deed: bulk_forms.Deed) -> None:
+def test_a_decision_about_many_contacts_says_what_it_lacks() -> None:
     anna = person()
     contact_id = examples.new_contact(anna.workspace)["contact_id"]
-    path = anna.url(f"contacts/bulk/?do={deed.value}&id={contact_id}")
+    for deed in (bulk_forms.Deed.ADD, bulk_forms.Deed.REMOVE):
+        path = anna.url(f"contacts/bulk/?do={deed.value}&id={contact_id}")
 
-    answer = anna.client.post(path, {"number": "1"})
-
-    check_focus(answer, "list")
+        check_focus(anna.client.post(path, {"number": "1"}), "list")
 
 
 def list_forms(base: type[PageForm]) -> Iterator[type[PageForm]]:
@@ -230,58 +228,43 @@ def test_the_first_owner_mends_the_first_wrong_field_first() -> None:
     check_focus(answer, "code")
 
 
-@pytest.mark.parametrize(
-    ("path", "posted", "focused"),
-    [
-        ("/account/login/", {"login": "nobody@example.com", "password": "wrong"}, "password"),
-        ("/account/login/", {"login": "wrong", "password": ""}, "login"),
-        ("/account/password/reset/", {"email": "wrong"}, "email"),
-        (
-            "/account/password/change/",
-            {"oldpassword": PASSWORD, "password1": "short"},
-            "password1",
-        ),
-        ("/account/two-factor/totp/activate/", {"code": "wrong"}, "code"),
-        ("/account/security/", {"name": "a\nb", "language": "en"}, "name"),
-    ],
-)
-def test_what_is_wrong_with_signing_in_has_the_focus(
-    settings: LazySettings, path: str, posted: dict[str, str], focused: str
-) -> None:
+def test_what_is_wrong_with_signing_in_has_the_focus(settings: LazySettings) -> None:
     sign_ins.hash_cheaply(settings)
     settings.PUBLIC_URL = "https://mail.acme.example"  # without it, nobody gets a link
-    is_open = path in {"/account/login/", "/account/password/reset/"}
-    client = sign_ins.browser() if is_open else sign_ins.confirmed(sign_ins.person())
+    outside, inside = sign_ins.browser(), sign_ins.confirmed(sign_ins.person())
+    short = {"oldpassword": PASSWORD, "password1": "short"}
 
-    answer = client.post(path, posted)
+    for client, path, posted, focused in (
+        (outside, "login/", {"login": "nobody@example.com", "password": "wrong"}, "password"),
+        (outside, "login/", {"login": "wrong", "password": ""}, "login"),
+        (outside, "password/reset/", {"email": "wrong"}, "email"),
+        (inside, "password/change/", short, "password1"),
+        (inside, "two-factor/totp/activate/", {"code": "wrong"}, "code"),
+        (inside, "security/", {"name": "a\nb", "language": "en"}, "name"),
+    ):
+        answer = client.post(f"/account/{path}", posted)
 
-    check_focus(answer, focused, status=422 if "security" in path else 200)
+        check_focus(answer, focused, status=422 if path == "security/" else 200)
 
 
-@pytest.mark.parametrize(
-    ("rows", "row", "focused"),
-    [
+def test_a_wrong_attribute_of_a_contact_has_the_focus() -> None:
+    anna = person()
+    contact_id = examples.new_contact(anna.workspace)["contact_id"]
+    path = anna.url(f"contacts/{contact_id}/edit/")
+
+    for rows, row, focused in (
         ([("plan", "plus"), ("", "Porto")], 1, "key"),
         ([("plan", "x" * 10_000)], 0, "text"),
         ([("plan", "plus"), ("city", "Porto"), ("city", "Lisbon")], 2, "key"),
-    ],
-)
-def test_a_wrong_attribute_of_a_contact_has_the_focus(
-    rows: list[tuple[str, str]], row: int, focused: str
-) -> None:
-    anna = person()
-    contact_id = examples.new_contact(anna.workspace)["contact_id"]
-    attributes = {"key": [key for key, _text in rows], "text": [text for _key, text in rows]}
-    posted = {"address": "mira@example.com", **attributes}
+    ):
+        attributes = {"key": [key for key, _text in rows], "text": [text for _key, text in rows]}
+        answer = anna.client.post(path, {"address": "mira@example.com", **attributes})
+        above = anna.client.post(path, {"address": "", **attributes})
 
-    answer = anna.client.post(anna.url(f"contacts/{contact_id}/edit/"), posted)
-    above = anna.client.post(anna.url(f"contacts/{contact_id}/edit/"), {**posted, "address": ""})
-
-    check_focus(answer, focused)
-    fields = list_elements(answer)
-    places = [one for one in fields if one["name"] == focused]
-    assert "autofocus" in places[row].attributes
-    check_focus(above, "address")
+        check_focus(answer, focused)
+        places = [one for one in list_elements(answer) if one["name"] == focused]
+        assert "autofocus" in places[row].attributes, rows
+        check_focus(above, "address")
 
 
 def test_a_wrong_condition_of_a_search_has_the_focus() -> None:

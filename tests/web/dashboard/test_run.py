@@ -6,11 +6,10 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from django.conf import LazySettings
-from django.test import Client
 
 from postledger.accounts import provider_accounts
 from postledger.accounts.models import AuditEntry, Member, Sender
@@ -24,10 +23,8 @@ from postledger.contacts.models import Contact
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.entries import Entry
 from postledger.deliveries.figures import pace
-from postledger.deliveries.ledger import LimitCause
 from postledger.deliveries.reasons import Reason
 from postledger.web.dashboard.runs import questions
-from postledger.web.dashboard.runs.pace import draw_pace
 from tests import cast, round_trips
 from tests.campaigns import press
 from tests.contacts import people
@@ -38,18 +35,7 @@ from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
 from tests.web.public import visiting
 
-STEPS = ["pause", "resume", "cancel", "retry", "remaining", "close"]
-
-
-@pytest.fixture(autouse=True)
-def furnished(alice: Caller, settings: LazySettings) -> None:
-    newsroom.furnish(alice, settings)
-
-
-@pytest.fixture
-def anna(alice: Caller) -> Person:
-    """An owner of acme."""
-    return visitors.sign_in(alice.workspace_id)
+pytestmark = pytest.mark.usefixtures("furnished")
 
 
 def make_run(who: Caller, mails: int = 4, **changes: object) -> str:
@@ -196,23 +182,15 @@ def test_a_run_is_not_resumed_where_its_sender_is_held(alice: Caller, anna: Pers
     sender_id = Campaign.objects.get().sender_id
     ledger.hold_sender(sender_id, reason=Reason.PAUSED, actor="bob", detail="Nora: complaints")
 
-    text, overview = anna.read(page(run_id)), anna.read("")
-    refused = anna.client.post(anna.url(page(run_id, "resume/")), follow=True)
-
-    for shown in (text, overview):
+    for shown in (anna.read(page(run_id)), anna.read("")):
         assert f'href="{anna.url("attention/")}#held">Look at the sender</a>' in shown
         assert f'action="{anna.url(page(run_id, "resume/"))}"' not in shown
-    assert "To send, release the sender." in text
-    assert "resume the run" not in text
-    assert "The run itself is not paused: its sender is held." in refused.content.decode()
-    assert "Resumed" not in refused.content.decode()
+    refused = anna.client.post(anna.url(page(run_id, "resume/")), follow=True)
+    assert "its sender is held" in refused.content.decode()
 
     anna.post(page(run_id, "pause/"))
-    both = anna.read(page(run_id))
     resumed = anna.client.post(anna.url(page(run_id, "resume/")), follow=True).content.decode()
-    assert "Look at the sender" in both
-    assert "Paused by Anna until you resume it." in both
-    assert "Resumed. Its sender is still held, so nothing is sent yet." in resumed
+    assert "Its sender is still held, so nothing is sent yet." in resumed
 
 
 def test_causes_that_ask_for_a_person_come_first_and_in_red(alice: Caller, anna: Person) -> None:
@@ -288,9 +266,6 @@ def test_where_no_address_takes_email_any_more_nothing_is_retried_and_the_page_s
 
     for button in ('id="step-retry"', f"{page(run_id)}retry/?code="):
         assert (button in before, button in text) == (True, False)
-    assert text.count("None can be tried again now: their recipients have paused") == 2, (
-        "cause and button"
-    )
     asked = anna.client.get(anna.url(page(run_id, "retry/")), follow=True).content.decode()
     assert "None can be tried again" in asked
     assert alice.post(f"/v1/runs/{run_id}/retry", {}).body["requeued"] == 0
@@ -353,34 +328,7 @@ def test_every_step_is_the_action_of_the_api_with_the_member_as_its_actor(
     ]
 
 
-def test_the_question_about_the_rest_speaks_of_one_email_and_one_person(
-    alice: Caller, anna: Person
-) -> None:
-    run_id = make_run(alice, 1)
-    alice.post(f"/v1/runs/{run_id}/cancel", None)
-    ledger.drain(newsroom.stream_of(run_id))
-    Run.objects.update(excluded={"bounced": 1})
-
-    text = anna.read(page(run_id, "remaining/"))
-
-    one = "1 email was cancelled, and 1 person was left out and is looked at again."
-    assert f"At most 2: {one}" in text
-
-
-def test_the_question_about_closing_speaks_of_one_email(alice: Caller, anna: Person) -> None:
-    run_id = make_run(alice, 2)
-    newsroom.book(run_id, newsroom.refused, size=1)
-    newsroom.book(run_id, newsroom.taken, size=1)
-
-    text = anna.read(page(run_id, "close/"))
-
-    assert "1 email stays failed." in text
-    assert "0 emails stay in doubt." in text
-
-
-def test_closing_names_what_stays_and_sending_to_the_rest_starts_another_run(
-    alice: Caller, anna: Person
-) -> None:
+def test_closing_names_what_stays(alice: Caller, anna: Person) -> None:
     run_id = make_run(alice, 3)
     newsroom.book(run_id, newsroom.refused, size=2)
     newsroom.book(run_id, newsroom.taken, size=1)
@@ -398,10 +346,12 @@ def test_sending_to_the_rest_starts_a_run_that_counts_for_the_member(
     run_id = make_run(alice, 3)
     alice.post(f"/v1/runs/{run_id}/cancel", None)
     ledger.drain(newsroom.stream_of(run_id))
+    Run.objects.update(excluded={"bounced": 1})
 
-    assert "At most 3: 3 emails were cancelled" in anna.read(page(run_id, "remaining/"))
+    asked = anna.read(page(run_id, "remaining/"))
     answer = anna.post(page(run_id, "remaining/"))
 
+    assert "At most 4: 3 emails were cancelled, and 1 person was left out" in asked
     newest = Run.objects.latest("launched_at")
     assert answer.url == anna.url(page(str(newest.pk)))
     assert (newest.actor, newest.root_id) == (anna.actor, UUID(run_id))
@@ -421,11 +371,8 @@ def test_a_large_loss_is_typed_before_it_happens(
     still = state_of(alice, run_id)
     anna.post(page(run_id, "cancel/"), shown="3", typed=" 3")
 
-    assert "3 people will not get it." in asked
     assert "Type 3 to confirm" in asked
-    assert "Cancel 3 emails" in asked
     assert (wrong.status_code, still) == (422, "sending")
-    assert "That is another number." in wrong.content.decode()
     assert state_of(alice, run_id) == "cancelled"
 
 
@@ -470,11 +417,11 @@ def test_a_step_that_came_too_late_says_so_and_changes_nothing(alice: Caller, an
 
     answer = anna.client.post(anna.url(page(run_id, "pause/")), follow=True)
     asked = anna.client.get(anna.url(page(run_id, "cancel/")), follow=True)
+    led = anna.get(page(run_id, "pause/"))
 
     assert "The run is over: it was sent." in answer.content.decode()
-    assert '<div class="toast" role="status">' in asked.content.decode()
-    assert "The run is over." in asked.content.decode()
-    led = anna.get(page(run_id, "pause/"))
+    toast = asked.content.decode().partition('<div class="toast" role="status">')[2]
+    assert "The run is over." in toast
     assert (led.status_code, led.headers["Location"]) == (302, anna.url(page(run_id)))
 
 
@@ -526,65 +473,11 @@ def test_in_each_state_the_page_offers_what_is_possible_and_says_why_the_rest_is
         assert set(disabled) == set(reasons), "every disabled button has its reason"
         assert len(disabled) + len(POSSIBLE[state]) == 5, "pause and resume share a place"
         assert 'id="step-' not in read_only
-        assert read_only.count("disabled aria-describedby") == 5
-        assert read_only.count("Your role only reads campaigns.") == 2, "once for each place"
-        assert "/resume/" not in read_only
+        assert "report.csv" in text
+        assert "report.csv" not in read_only
         for step in {"pause", "resume", "cancel", "close"} - POSSIBLE[state]:
             anna.post(page(run_id, f"{step}/"))
     assert {state_of(alice, run_id) for run_id in runs.values()} == set(runs), "nothing changed"
-
-
-@pytest.mark.parametrize(
-    ("role", "is_allowed"),
-    [(Role.OWNER, True), (Role.MANAGER, True), (Role.DEVELOPER, False), (Role.VIEWER, False)],
-)
-def test_only_who_runs_campaigns_steers_or_downloads_addresses_and_everybody_reads(
-    alice: Caller, role: Role, *, is_allowed: bool
-) -> None:
-    run_id = make_run(alice, 1)
-    person = visitors.sign_in(alice.workspace_id, role, name="Bob")
-
-    for part in ("", "live/"):
-        answer = person.get(page(run_id, part))
-        assert answer.status_code == 200
-        assert ("report.csv" in answer.content.decode()) is is_allowed
-    assert person.get(page(run_id, "report.csv")).status_code == (200 if is_allowed else 403)
-    for step in STEPS:
-        assert person.post(page(run_id, f"{step}/")).status_code == (302 if is_allowed else 403)
-    if not is_allowed:
-        assert state_of(alice, run_id) == "sending"
-
-
-def test_nothing_of_a_run_is_there_for_another_workspace_or_a_stranger(
-    alice: Caller, charlie: Caller, anna: Person
-) -> None:
-    run_id = make_run(alice, 1)
-    carl = visitors.sign_in(charlie.workspace_id, name="Carl")
-
-    for part in ("", "live/", "unsubscribed/", "report.csv", *(f"{step}/" for step in STEPS)):
-        path = page(run_id, part)
-        answers = [
-            carl.post(path) if part[:-1] in STEPS else carl.get(path),
-            carl.client.get(anna.url(path)),
-            carl.get(page(str(uuid4()), part)),
-        ]
-        expected = {404, 302} if part[:-1] in {"pause", "resume"} else {404}
-        assert {answer.status_code for answer in answers} <= expected
-        assert answers[0].status_code == answers[1].status_code == 404
-        assert Client().get(anna.url(path)).status_code == 302, "a stranger signs in"
-    assert state_of(alice, run_id) == "sending"
-
-
-def test_the_report_is_that_of_the_api(alice: Caller, anna: Person) -> None:
-    run_id = make_run(alice, 3)
-    newsroom.book(run_id, newsroom.taken, size=2)
-
-    answer = anna.get(page(run_id, "report.csv"))
-
-    assert answer.getvalue().decode() == alice.get(f"/v1/runs/{run_id}/report.csv").body
-    noted = AuditEntry.objects.filter(action="campaign.report_downloaded", subject=f"run {run_id}")
-    assert (noted.count(), noted.filter(actor=anna.actor).count()) == (2, 1)
-    assert "downloaded its report." in anna.read(page(run_id))
 
 
 def test_the_file_of_the_report_is_called_as_the_campaign_is_now(
@@ -645,15 +538,11 @@ def test_a_run_that_moves_is_read_often_and_one_that_is_over_no_more(
 def test_the_part_that_moves_has_no_frame_and_keeps_the_chart_and_the_trail(
     alice: Caller, anna: Person
 ) -> None:
-    run_id = make_run(alice)
-
-    part = anna.read(page(run_id, "live/"))
+    part = anna.read(page(make_run(alice), "live/"))
 
     assert part.startswith('<div class="stack stack-page" id="live"')
-    assert "<nav class=" not in part.replace('<nav class="crumbs"', "")
     assert 'id="trail" hx-preserve="true"' in part
     assert "launched it." not in part, "the trail stays as it is"
-    assert 'data-said="Sending: 0% have a result"' in part
 
 
 def test_the_chart_has_its_table_and_both_have_every_accepted_mail(
@@ -674,33 +563,9 @@ def test_the_chart_has_its_table_and_both_have_every_accepted_mail(
     data = json.loads(block)
     assert data["values"] == [point.accepted * 12 for point in series.points], "per minute"
     assert data["times"] == [int(point.at.timestamp()) for point in series.points]
-    table = re.search(r'<details id="pace-table">.*?</details>', text)
-    assert table is not None
-    counts = re.findall(r'<td class="n">(\d+)</td><td class="n">', table[0])
+    [table] = re.findall(r'<details id="pace-table">.*?</details>', text)
+    counts = re.findall(r'<td class="n">(\d+)</td><td class="n">', table)
     assert list(map(int, counts)) == [point.accepted for point in reversed(series.points)]
-    assert 'role="img" aria-label="Accepted per minute: between 120 and 180' in text
-
-
-def test_where_there_is_no_line_the_page_says_whether_one_will_come(
-    alice: Caller, anna: Person
-) -> None:
-    runs = make_states(alice)
-
-    assert "The line begins when emails" in anna.read(page(runs["sending"]))
-    assert "The run was too short for a line." in anna.read(page(runs["sent"]))
-    assert "Nothing was accepted." in anna.read(page(runs["cancelled"]))
-
-
-def test_a_run_of_less_than_two_minutes_has_no_rate_per_minute(alice: Caller, anna: Person) -> None:
-    run_id = make_run(alice, 2)
-    now = datetime.now(UTC)
-    series = pace.make_series(
-        [pace.PacePoint(now - timedelta(seconds=90 - 5 * n), 9) for n in (0, 9)]
-    )
-
-    assert draw_pace(series, now=now) is None
-    newsroom.book(run_id, newsroom.taken)
-    assert 'id="pace-data"' not in anna.read(page(run_id))
 
 
 def test_where_the_provider_reports_nothing_the_page_counts_no_reports(
@@ -709,53 +574,41 @@ def test_where_the_provider_reports_nothing_the_page_counts_no_reports(
     run_id = make_run(alice, 2)
     newsroom.book(run_id, newsroom.taken)
     own = Sender.objects.filter(workspace_id=alice.workspace_id)
-    settings = {"sandbox": {}, "smtp": {"host": "smtp.example", "tls": "none"}}
-    accounts = {
-        kind: provider_accounts.create_account(
-            alice.workspace_id, name=kind, kind=kind, settings=given, actor="test"
+
+    def connect(kind: str, settings: dict[str, object]) -> None:
+        own.update(
+            account_id=provider_accounts.create_account(
+                alice.workspace_id, name=kind, kind=kind, settings=settings, actor="test"
+            )
         )
-        for kind, given in settings.items()
-    }
 
-    own.update(account_id=accounts["sandbox"])
-    listened = anna.read(page(run_id))
-    own.update(account_id=accounts["smtp"])
-    deaf = anna.read(page(run_id))
-
-    assert "2 accepted emails have no report yet." in listened
-    assert "not measured" not in listened
-    for text in (deaf, anna.read(page(run_id, "live/"))):
-        after = text.partition('id="after"')[2].partition("</section>")[0]
-        assert "This provider reports nothing afterwards: " in after
-        assert "no report yet" not in after
-        assert read_reports(text) == {"Unsubscribed": 0}, "what our own pages know"
+    connect("sandbox", {})
+    assert "2 accepted emails have no report yet." in anna.read(page(run_id))
+    connect("smtp", {"host": "smtp.example", "tls": "none"})
+    for part in ("", "live/"):
+        deaf = anna.read(page(run_id, part))
+        assert "no report yet" not in deaf
+        assert read_reports(deaf) == {"Unsubscribed": 0}, "what our own pages know"
 
 
 def test_who_leaves_by_a_link_is_counted_for_the_last_campaign_that_mailed_them(
     alice: Caller, anna: Person, settings: LazySettings
 ) -> None:
-    def leave(address: str) -> None:
-        url = visiting.link(
-            address, workspace_id=alice.workspace_id, secret=settings.UNSUBSCRIBE_SECRET
-        )
-        assert visiting.post(url, visiting.ONE_CLICK).status_code == 200
-
     first = make_run(alice, 5)
-    leave("r4@example.com")
+    leave(alice, "r4@example.com", settings)
     newsroom.book(first, newsroom.taken, size=3)
-    leave("r0@example.com")
+    leave(alice, "r0@example.com", settings)
     alice.post("/v1/suppressions", {"address": "r1@example.com", "reason": "by_hand"})
-    leave("r3@example.com")
+    leave(alice, "r3@example.com", settings)
     second = newsroom.launched(alice, newsroom.make_campaign(alice, tag="june"))
     newsroom.book(second, newsroom.taken)
 
     before = read_reports(anna.read(page(first)))
-    leave("r2@example.com")
+    leave(alice, "r2@example.com", settings)
 
     assert before["Unsubscribed"] == 1, "not by hand, and not whom the run had not mailed"
     assert read_reports(anna.read(page(first)))["Unsubscribed"] == 1
     assert read_reports(anna.read(page(second, "live/")))["Unsubscribed"] == 1
-    assert "until 30 days after the end of the run" in anna.read(page(first))
     assert f'href="{anna.url(page(first, "unsubscribed/"))}">1</a>' in anna.read(page(first))
     listed = re.findall(r">(\w+@example.com)</a>", anna.read(page(first, "unsubscribed/")))
     assert listed == ["R0@example.com"]
@@ -767,21 +620,22 @@ def test_who_leaves_is_counted_until_a_month_after_the_end_of_the_run(
 ) -> None:
     run_id, now = make_run(alice, 2), datetime.now(UTC)
     newsroom.book(run_id, newsroom.taken)
-    url = visiting.link(
-        "r0@example.com", workspace_id=alice.workspace_id, secret=settings.UNSUBSCRIBE_SECRET
-    )
-    visiting.post(url, visiting.ONE_CLICK)
+    leave(alice, "r0@example.com", settings)
     runs = Run.objects.filter(pk=run_id)
-
     runs.update(launched_at=now - timedelta(days=40))
-    under_way = read_reports(anna.read(page(run_id)))
-    runs.update(ended_at=now - timedelta(days=29), ended_as="closed", ended_by="user 1")
-    lately = read_reports(anna.read(page(run_id)))
-    runs.update(ended_at=now - timedelta(days=31))
-    long_ago = read_reports(anna.read(page(run_id)))
 
-    counts = [counted["Unsubscribed"] for counted in (under_way, lately, long_ago)]
+    counts = [read_reports(anna.read(page(run_id)))["Unsubscribed"]]
+    for days in (29, 31):
+        runs.update(ended_at=now - timedelta(days=days), ended_as="closed", ended_by="user 1")
+        counts.append(read_reports(anna.read(page(run_id)))["Unsubscribed"])
+
     assert counts == [1, 1, 0]
+
+
+def leave(who: Caller, address: str, settings: LazySettings) -> None:
+    secret = settings.UNSUBSCRIBE_SECRET
+    url = visiting.link(address, workspace_id=who.workspace_id, secret=secret)
+    assert visiting.post(url, visiting.ONE_CLICK).status_code == 200
 
 
 def test_a_run_whose_last_mail_is_tried_again_later_is_not_called_scheduled(
@@ -794,9 +648,7 @@ def test_a_run_whose_last_mail_is_tried_again_later_is_not_called_scheduled(
 
     shown = anna.read(page(run_id))
 
-    assert "what waits is tried again" in shown
     assert "it is scheduled for later" not in shown
-    assert 'state=waiting">1</a> is waiting' in shown
     assert "<dt>Goes on when</dt><dd>the next attempt is made</dd>" in shown
 
 
@@ -809,33 +661,12 @@ def test_a_paused_run_says_so_among_what_its_mail_waits_for_and_a_cancelled_one_
         return anna.read(page(run_id)).partition('id="waits"')[2].partition("</section>")[0]
 
     anna.post(page(run_id, "pause/"))
-    paused = read_waits()
+    assert re.findall(r'why-what">([^<]*)<', read_waits()) == ["A person paused it.", "It is due"]
     alice.post(f"/v1/runs/{run_id}/cancel", None)
-    cancelled = read_waits()
+    assert "4</a> are waiting" in read_waits()
     ledger.drain(newsroom.stream_of(run_id))
     top = anna.read(page(run_id)).partition('id="books"')[0]
-
-    assert "What you can do</dt><dd>Send it to the people who did not get it" in top
     assert f'<a class="btn" href="{anna.url(page(run_id, "remaining/"))}">Send to the rest' in top
-    assert "Nothing: what was not sent" not in top
-    assert re.findall(r'why-what">([^<]*)<', paused) == ["A person paused it.", "It is due"]
-    assert "4</a> are waiting" in cancelled
-    assert "Every email has a result." not in cancelled
-    assert "They do not go any more: each gets its result in a moment." in cancelled
-
-
-def test_a_run_that_waits_for_its_hours_leads_to_the_limits_of_its_sender(
-    alice: Caller, anna: Person
-) -> None:
-    run_id = make_run(alice)
-    closed = LimitCause(Reason.OUTSIDE_HOURS, datetime.now(UTC) + timedelta(hours=1))
-    ledger.hold_for_limits(newsroom.stream_of(run_id), [closed])
-
-    top = anna.read(page(run_id)).partition('id="books"')[0]
-
-    url = anna.url(f"senders/{Sender.objects.get().pk}/#limits")
-    assert f'<a class="btn" href="{url}">Look at its limits</a>' in top
-    assert "Those of the workspace are changed by its operator." in top
 
 
 def test_causes_of_failures_are_said_in_words_before_their_codes(
@@ -868,16 +699,8 @@ def test_causes_of_failures_are_said_in_words_before_their_codes(
         ("No mail could be made of it: a value is missing", "template_missing_variable"),
         ("The provider refused it for good", "554 5.7.1"),
     ]
-    assert "“Send to the rest” of a campaign reaches the new address" in text
     assert "code=RECIPIENT_NOT_FOUND" not in text, "another try would fail again"
-    assert "“The variable city has no value." in text
-    assert "Fill in what the cause names for these contacts, then retry." in text
-    asked = anna.read(f"{page(run_id)}remaining/")
-    assert "1 email failed because its contact has another address now; the new run sends" in asked
-    assert "At most 1: " in asked, "nobody sends to a contact that was deleted"
-    assert "1 was left out" not in text
-    Run.objects.filter(pk=run_id).update(excluded={"bounced": 1})
-    assert "1 was left out when it was planned: 1 bounced before." in anna.read(page(run_id))
+    assert "At most 1: " in anna.read(f"{page(run_id)}remaining/"), "nobody sends to the deleted"
 
 
 def test_a_page_and_its_refresh_need_few_questions_to_the_database(

@@ -20,7 +20,6 @@ from postledger.mailing.send_times import SendTime
 from tests.campaigns import press
 from tests.web import newsroom
 from tests.web.callers import Caller
-from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
 
 BEGINS = datetime.now(UTC).replace(microsecond=0) + timedelta(days=3)
@@ -33,11 +32,6 @@ def furnished(alice: Caller, settings: LazySettings) -> None:
     press.people(alice.workspace_id, 3)
 
 
-@pytest.fixture
-def anna(alice: Caller) -> Person:
-    return visitors.sign_in(alice.workspace_id)
-
-
 def launch(who: Caller, at: datetime = BEGINS) -> Run:
     """Before any worker has seen the run."""
     timing = {"at": f"{at:%Y-%m-%dT%H:%M:%SZ}"}
@@ -46,58 +40,28 @@ def launch(who: Caller, at: datetime = BEGINS) -> Run:
     return Run.objects.get(pk=run_id)
 
 
-@pytest.mark.parametrize("is_planned", [False, True], ids=["just launched", "planned"])
 def test_a_scheduled_run_says_when_it_begins_and_nowhere_that_it_was_launched(
-    alice: Caller, anna: Person, *, is_planned: bool
+    alice: Caller, anna: Person
 ) -> None:
     run = launch(alice)
-    if is_planned:
-        planning.plan_run(run.pk)
 
-    page = anna.read(f"campaigns/runs/{run.pk}/")
-    campaigns = anna.read("campaigns/")
-
-    for shown in (page, campaigns):
-        assert "</svg>Scheduled</span>" in shown
-        assert "Begins" in shown
-        assert SHOWN in shown
-        assert "aunched" not in shown.partition("<main")[2]
-    assert "scheduled it." in page
+    for plan in (lambda: None, lambda: planning.plan_run(run.pk)):
+        plan()
+        page = anna.read(f"campaigns/runs/{run.pk}/")
+        for shown in (page, anna.read("campaigns/")):
+            assert "</svg>Scheduled</span>" in shown
+            assert SHOWN in shown
+            assert "aunched" not in shown.partition("<main")[2]
+        assert "scheduled it." in page
+    waiting = anna.read("").partition('id="waiting"')[2]
+    assert "<dt>Begins</dt>" in waiting
+    assert SHOWN in waiting
     log = re.sub("<[^>]*>", "", anna.read("settings/audit/"))
     assert "scheduled the campaign" in log
     assert f"begins {BEGINS:%Y-%m-%d %H:%M}" in log
     assert "launched the campaign" not in log
     [row] = listing.read_page(anna.workspace_id, now=datetime.now(UTC)).rows
     assert row.group is CampaignGroup.WAITING
-
-
-def test_the_overview_says_when_a_scheduled_run_begins(alice: Caller, anna: Person) -> None:
-    planning.plan_run(launch(alice).pk)
-
-    waiting = anna.read("").partition('id="waiting"')[2]
-
-    assert "It is scheduled, and nothing of it has gone yet." in waiting
-    assert "<dt>Begins</dt>" in waiting
-    assert SHOWN in waiting
-
-
-def test_the_launch_of_a_scheduled_campaign_is_answered_with_its_schedule(
-    alice: Caller, anna: Person
-) -> None:
-    timing = {"at": f"{BEGINS:%Y-%m-%dT%H:%M:%SZ}"}
-    draft = newsroom.make_campaign(alice, timing=timing)
-    [campaign] = listing.read_page(anna.workspace_id, now=datetime.now(UTC)).rows
-
-    answered = anna.post(
-        f"campaigns/{draft}/edit/launch/",
-        seen=campaign.updated_at.isoformat(),
-        shown="3",
-        sure="1",
-    )
-
-    page = anna.client.get(answered.headers["Location"]).content.decode()
-    assert "Scheduled. When it begins stands below" in page
-    assert "Launched." not in page
 
 
 def test_a_run_that_was_paused_or_has_begun_is_not_scheduled_any_more(
@@ -128,25 +92,6 @@ def test_a_run_begins_with_its_first_wave_and_at_once_if_one_is_due(alice: Calle
     assert find_start() == BEGINS
     Run.objects.update(waves=[{"due_at": None, "zones": ["Asia/Tokyo"]}, later])
     assert find_start() is None
-
-
-def test_who_keeps_a_run_keeps_what_it_does_now(alice: Caller, anna: Person) -> None:
-    run = launch(alice)
-    planning.plan_run(run.pk)
-    url = f"campaigns/runs/{run.pk}/cancel/"
-    scheduled = anna.read(url)
-    run_control.pause_run(anna.workspace_id, run.pk, actor="alice")
-    paused = anna.read(url)
-    run_control.resume_run(anna.workspace_id, run.pk, actor="alice")
-    Run.objects.update(waves=[{"due_at": None}])
-    waiting = anna.read(url)
-
-    assert "Keep it scheduled" in scheduled
-    assert "What has been accepted stays accepted" not in scheduled, "nothing has gone"
-    assert "What has been accepted stays accepted" in waiting
-    assert "Keep it paused" in paused
-    assert "Keep it waiting" in waiting
-    assert "Keep sending" not in scheduled + paused + waiting
 
 
 def test_a_scheduled_run_is_cancelled_and_a_copy_of_it_is_changed(
@@ -180,10 +125,8 @@ def test_no_copy_is_made_of_a_run_that_has_begun(alice: Caller, anna: Person) ->
     url = f"campaigns/runs/{run.pk}/cancel/"
 
     assert "change a copy" not in anna.read(url)
-    answered = anna.post(url, change="1")
+    anna.post(url, change="1")
 
-    page = anna.client.get(answered.headers["Location"]).content.decode()
-    assert "Cancelled, and not copied: it had begun" in page
     assert len(read_campaigns(anna)) == 1
 
 
@@ -224,8 +167,7 @@ def test_a_second_click_makes_no_second_copy_and_the_enter_key_makes_none(
     assert first_button == ('btn" type="submit"', "Cancel it")
     assert second_button[0].startswith('btn btn-primary" type="submit" name="change"')
     assert "/edit/" in first.headers["Location"]
-    page = anna.client.get(second.headers["Location"]).content.decode()
-    assert "It was cancelled already, so no copy was made now." in page
+    assert "/edit/" not in second.headers["Location"]
     assert len(read_campaigns(anna)) == 2
 
 

@@ -7,16 +7,10 @@ import pytest
 
 from postledger.contacts import segments
 from postledger.contacts.models import Segment
-from tests import cast
 from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def olivia() -> Person:
-    return visitors.sign_in(cast.sender().workspace_id, name="Olivia")
 
 
 def test_conditions_that_somebody_else_changed_since_are_replaced_only_by_a_second_word(

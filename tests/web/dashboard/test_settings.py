@@ -11,11 +11,10 @@ from postledger.accounts import integrations
 from postledger.accounts.integrations import IntegrationKind
 from postledger.accounts.models import AuditEntry, Workspace
 from postledger.accounts.people.roles import Role
-from postledger.deliveries import partitions
-from postledger.lib import ids
 from tests.fakes import notion as fake_notion
 from tests.fakes.notion import FakeNotion
 from tests.web.dashboard.people import Person, person
+from tests.web.dashboard.reading import read
 
 pytestmark = pytest.mark.django_db
 
@@ -34,10 +33,6 @@ def alice() -> Person:
     return person(name="alice")
 
 
-def read(response: Any) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", response.content.decode()))
-
-
 def save(alice: Person, **changes: str) -> Any:
     return alice.client.post(alice.url("settings/"), {**ACME, **changes})
 
@@ -45,56 +40,6 @@ def save(alice: Person, **changes: str) -> Any:
 def actions_of(who: Person) -> list[str]:
     rows = AuditEntry.objects.filter(actor=f"user {who.user.pk}").order_by("pk")
     return list(rows.values_list("action", flat=True))
-
-
-def test_a_developer_removes_no_supabase_that_only_the_operator_connects_again(
-    alice: Person,
-) -> None:
-    integrations.set_integration(
-        alice.workspace.pk,
-        IntegrationKind.SUPABASE,
-        changes={"url": "https://acme.supabase.co", "api_key": "secret"},
-        actor="operator",
-    )
-    dora = person(Role.DEVELOPER, name="dora")
-    path = "settings/integrations/supabase/remove/"
-
-    refused = dora.client.post(dora.url(path))
-
-    assert refused.status_code == 403
-    assert path not in dora.client.get(dora.url("settings/integrations/")).content.decode()
-    assert alice.client.post(alice.url(path)).status_code == 302
-
-
-def test_what_the_operator_sets_is_shown_with_where_it_is_set(
-    alice: Person, settings: LazySettings
-) -> None:
-    settings.DEFAULT_LOCALE = "pt-BR"
-
-    page = alice.client.get(alice.url("settings/")).content.decode()
-
-    assert "<b>pt-BR</b>" in page
-    assert "DEFAULT_LOCALE" in page
-    assert f"Since {ids.month_name(partitions.find_oldest_month())}. Older months" in page
-
-
-def test_zones_are_offered_by_region_and_a_stored_one_stays(alice: Person) -> None:
-    Workspace.objects.filter(pk=alice.workspace.pk).update(time_zone="W-SU")
-
-    page = alice.client.get(alice.url("settings/")).content.decode()
-
-    assert '<optgroup label="Europe">' in page
-    assert '<option value="W-SU" selected>' in page
-    assert '<option value="Factory">' not in page
-    assert save(alice, time_zone="W-SU").status_code == 302
-    assert save(alice, time_zone="Gone/Zone").status_code == 422
-
-
-def test_a_new_language_is_confirmed_in_that_language(alice: Person) -> None:
-    answer = alice.client.post("/account/security/", {"language": "ru"}, follow=True)
-
-    assert "Сохранено." in answer.content.decode()
-    assert "Saved." not in answer.content.decode()
 
 
 def test_what_was_changed_is_stored_and_audited_and_nothing_else(alice: Person) -> None:
@@ -122,39 +67,20 @@ def test_what_was_changed_is_stored_and_audited_and_nothing_else(alice: Person) 
     assert actions_of(alice)[4:] == ["workspace.tests_changed"]
 
 
-def test_the_footer_is_shown_and_kept_and_changed_under_branding_alone(alice: Person) -> None:
-    Workspace.objects.update(org_name="Acme Ltd", org_address="1 Main St")
-
-    page = alice.client.get(alice.url("settings/")).content.decode()
-    save(alice, org_name="Other", org_address="", unsubscribe_base_url="https://acme.example/stop")
-
-    assert "<dd>Acme Ltd</dd>" in page
-    assert 'name="org_name"' not in page
-    assert f'href="{alice.url("content/branding/")}"' in page
-    stored = Workspace.objects.get(pk=alice.workspace.pk)
-    assert (stored.org_name, stored.org_address) == ("Acme Ltd", "1 Main St")
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"name": "GLOBEX"}, "Another workspace has this name."),
-        ({"name": "acme\u202e"}, "Use printable characters only."),
-        ({"time_zone": "Mars/Olympus"}, "Mars/Olympus"),
-        ({"unsubscribe_base_url": "ftp://x"}, "cannot be the base of unsubscribe links"),
-        ({"test_emails": "a@example.com, nobody"}, "Not an email address: nobody"),
-        ({"test_emails": "a@example.com, b@museum"}, "Not an email address: b@museum"),
-    ],
-)
-def test_what_is_wrong_is_said_and_stores_nothing_of_the_rest(
-    alice: Person, changes: dict[str, str], words: str
-) -> None:
+def test_what_is_wrong_is_said_and_stores_nothing_of_the_rest(alice: Person) -> None:
     person(workspace="globex")
 
-    answer = save(alice, **{"time_zone": "Europe/Lisbon", **changes})
-
-    assert answer.status_code == 422
-    assert words in read(answer)
+    for name, value, words in (
+        ("name", "GLOBEX", "Another workspace has this name."),
+        ("name", "acme\u202e", "Use printable characters only."),
+        ("time_zone", "Mars/Olympus", "Mars/Olympus"),
+        ("unsubscribe_base_url", "ftp://x", "cannot be the base of unsubscribe links"),
+        ("test_emails", "a@example.com, nobody", "Not an email address: nobody"),
+        ("test_emails", "a@example.com, b@museum", "Not an email address: b@museum"),
+    ):
+        answer = save(alice, **{"time_zone": "Europe/Lisbon", name: value})
+        assert answer.status_code == 422, value
+        assert words in read(answer)
     stored = Workspace.objects.get(pk=alice.workspace.pk)
     assert (stored.name, stored.time_zone) == ("acme", "UTC")
     assert actions_of(alice) == []
@@ -175,10 +101,6 @@ def test_notion_is_connected_changed_and_disconnected_and_its_token_never_shown(
     assert stored is not None
     assert (stored.token, stored.mailouts) == (TOKEN, "")
     assert stored.errors
-    listing = dora.client.get(dora.url("settings/integrations/"))
-    assert "Notion" in read(listing)
-    assert "Connected" not in read(listing), "whether Notion takes the token is not known"
-    assert "Disconnect Notion?" in read(dora.client.get(f"{url}remove/"))
     dora.client.post(f"{url}remove/")
     assert integrations.notion(dora.workspace.pk) is None
     assert actions_of(dora) == ["integration.set", "integration.set", "integration.removed"]
@@ -240,72 +162,42 @@ def test_the_link_of_a_database_is_taken_as_its_id(alice: Person, notion: FakeNo
     link = f"https://www.notion.so/acme/Mailouts-{DATABASE.replace('-', '')}?v={'1' * 32}"
     url = alice.url("settings/integrations/notion/")
 
-    answer = alice.client.post(url, {"token": notion.token, "mailouts": link})
+    alice.client.post(url, {"token": notion.token, "mailouts": link})
 
     stored = integrations.notion(alice.workspace.pk)
-    assert answer.status_code == 302
     assert stored is not None
     assert stored.mailouts == DATABASE
 
 
-def test_what_is_no_database_of_notion_is_refused_beside_its_field(alice: Person) -> None:
-    url = alice.url("settings/integrations/notion/")
-
-    answer = alice.client.post(url, {"token": TOKEN, "mailouts": "https://acme.example/a"})
-
-    assert list(answer.context["form"].errors) == ["mailouts"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "values", "words"),
-    [
+def test_a_wrong_integration_is_refused_in_words(alice: Person) -> None:
+    for kind, values, words in (
         ("notion", {"token": ""}, "This field is required."),
         ("notion", {"token": "x", "mailouts": "no id"}, "Paste the link of the database"),
+        ("notion", {"token": "x", "mailouts": "https://acme.example/a"}, "Paste the link"),
         ("admin", {"password": "short"}, "16"),
         ("admin", {"password": "passwordpassword"}, "too common"),
-    ],
-)
-def test_a_wrong_integration_is_refused_in_words(
-    alice: Person, kind: str, values: dict[str, str], words: str
-) -> None:
-    answer = alice.client.post(alice.url(f"settings/integrations/{kind}/"), values)
+    ):
+        answer = alice.client.post(alice.url(f"settings/integrations/{kind}/"), values)
 
-    assert answer.status_code == 422
-    assert words in read(answer)
+        assert answer.status_code == 422, values
+        assert words in read(answer)
     assert integrations.list_integrations(alice.workspace.pk) == []
 
 
-def test_a_developer_who_may_launch_nothing_sets_no_admin_password() -> None:
-    dora = person(Role.DEVELOPER)
-    url = dora.url("settings/integrations/admin/")
-
-    answer = dora.client.post(url, {"password": "long enough to be one"})
-
-    assert answer.status_code == 403
-    assert url not in read(dora.client.get(dora.url("settings/integrations/")))
-
-
-def test_spaces_around_a_pasted_password_are_left_out(alice: Person) -> None:
-    alice.client.post(
-        alice.url("settings/integrations/admin/"), {"password": " long enough to be one \n"}
-    )
-
-    stored = integrations.admin(alice.workspace.pk)
-    assert stored is not None
-    assert stored.admits("long enough to be one")
-
-
-def test_only_the_first_workspace_has_an_admin_password(alice: Person) -> None:
+def test_only_the_first_workspace_has_an_admin_password_stored_without_spaces_around_it(
+    alice: Person,
+) -> None:
     stranger = person(workspace="globex")
-    values = {"password": "long enough to be one"}
+    values = {"password": " long enough to be one \n"}
 
     first = alice.client.post(alice.url("settings/integrations/admin/"), values)
     second = stranger.client.post(stranger.url("settings/integrations/admin/"), values)
 
-    assert first.status_code == 302
+    assert (first.status_code, second.status_code) == (302, 422)
     assert integrations.workspaces(IntegrationKind.ADMIN) == [alice.workspace.pk]
-    assert second.status_code == 422
-    assert "first workspace" in read(second)
+    stored = integrations.admin(alice.workspace.pk)
+    assert stored is not None
+    assert stored.admits("long enough to be one")
 
 
 def test_nobody_gives_the_address_of_a_server_on_a_page(alice: Person) -> None:
@@ -315,19 +207,16 @@ def test_nobody_gives_the_address_of_a_server_on_a_page(alice: Person) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("role", "path"),
-    [
+def test_settings_begin_with_what_the_role_may_open() -> None:
+    for role, path in (
         (Role.OWNER, "settings/"),
         (Role.DEVELOPER, "settings/integrations/"),
         (Role.VIEWER, "settings/audit/"),
-    ],
-)
-def test_settings_begin_with_what_the_role_may_open(role: Role, path: str) -> None:
-    who = person(role)
-    page = who.client.get(who.url()).content.decode()
+    ):
+        who = person(role)
+        page = who.client.get(who.url()).content.decode()
 
-    [nav] = re.findall(r'<a href="([^"]*)"[^>]*><svg[^>]*><use[^>]*></svg>Settings', page)
+        [nav] = re.findall(r'<a href="([^"]*)"[^>]*><svg[^>]*><use[^>]*></svg>Settings', page)
 
-    assert nav == who.url(path)
-    assert who.client.get(nav).status_code == 200
+        assert nav == who.url(path)
+        assert who.client.get(nav).status_code == 200

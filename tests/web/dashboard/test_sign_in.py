@@ -57,47 +57,30 @@ def hashed(cheap_passwords: None, settings: LazySettings) -> Iterator[list[str]]
     CountingHasher.calls.clear()
 
 
-def test_the_right_password_leads_in() -> None:
-    user, client = person(), browser()
-
-    answer = sign_in(client, user)
-
-    assert (answer.status_code, answer.headers["Location"]) == (302, "/")
-    assert is_in(client)
-
-
-def test_the_case_of_the_address_does_not_matter() -> None:
-    user, client = person(), browser()
-
-    client.post("/account/login/", {"login": user.email.upper(), "password": PASSWORD})
-
-    assert is_in(client)
-
-
-@pytest.mark.parametrize(
-    ("stored", "typed"),
-    [
+def test_the_right_password_leads_in_however_the_address_is_written() -> None:
+    """One rule: also an address of an internal domain, or in another script."""
+    for stored, typed in (
+        ("{}@acme.example", "{}@acme.example"),
+        ("{}@acme.example", "{}@ACME.EXAMPLE"),
         ("{}@acme", "{}@Acme"),
         ("{}@localhost", "{}@localhost"),
         ("{}@xn--mnchen-3ya.example", "{}@münchen.example"),
         ("жук-{}@acme.example", "Жук-{}@acme.example"),
-    ],
-)
-def test_whoever_may_own_an_account_can_sign_in_to_it(stored: str, typed: str) -> None:
-    """One rule: also an address of an internal domain, or in another script."""
-    name, client = sign_ins.new_name(), browser()
-    person(addresses.canonical(stored.format(name)))
+    ):
+        name, client = sign_ins.new_name(), browser()
+        person(addresses.canonical(stored.format(name)))
 
-    answer = client.post("/account/login/", {"login": typed.format(name), "password": PASSWORD})
+        login = {"login": typed.format(name), "password": PASSWORD}
+        answer = client.post("/account/login/", login)
 
-    assert answer.headers.get("Location") == "/"
-    assert is_in(client)
+        assert (answer.status_code, answer.headers.get("Location")) == (302, "/"), typed
+        assert is_in(client), typed
 
 
-def test_what_is_no_address_is_said_in_the_words_of_every_form() -> None:
+def test_what_is_no_address_is_refused() -> None:
     answer = browser().post("/account/login/", {"login": "olga", "password": PASSWORD})
 
-    assert "This is not an email address. Write it as name@example.com." in answer.content.decode()
+    assert "This is not an email address." in answer.content.decode()
 
 
 def test_a_wrong_password_says_how_many_tries_are_left() -> None:
@@ -126,25 +109,24 @@ def test_an_unknown_address_gets_the_same_answer_and_costs_the_same_hash(
     )
 
 
-@pytest.mark.parametrize("address", ["known", "unknown"])
 def test_after_five_failures_an_address_rests_in_every_network_and_under_every_host(
-    address: str, settings: LazySettings
+    settings: LazySettings,
 ) -> None:
     settings.ALLOWED_HOSTS = ["testserver", "other.example"]
-    user = person() if address == "known" else User(email=f"{sign_ins.new_name()}@example.com")
-    for _ in range(5):
-        sign_in(browser(), user, WRONG)
+    for user in (person(), User(email=f"{sign_ins.new_name()}@example.com")):
+        for _ in range(5):
+            sign_in(browser(), user, WRONG)
 
-    client = browser()
-    data = {"login": user.email, "password": PASSWORD}
-    answers = [
-        client.post("/account/login/", data),
-        client.post("/account/login/", data, headers={"Host": "other.example"}),
-    ]
+        client = browser()
+        login = {"login": user.email, "password": PASSWORD}
+        answers = [
+            client.post("/account/login/", login),
+            client.post("/account/login/", login, headers={"Host": "other.example"}),
+        ]
 
-    for answer in answers:
-        assert "Too many attempts. Try again in 15 minutes." in text(answer)
-    assert not is_in(client)
+        for answer in answers:
+            assert "Too many attempts. Try again in 15 minutes." in text(answer)
+        assert not is_in(client)
     assert "4 tries left" in text(sign_in(browser(), person(), WRONG))
 
 
@@ -290,9 +272,9 @@ def test_nobody_touches_the_passkey_of_another_person() -> None:
     assert Authenticator.objects.filter(pk=key.pk).exists()
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
+def test_after_sign_in_nobody_is_led_to_another_site() -> None:
+    user = person()
+    for target in (
         "//evil.example",
         "///evil.example",
         "https://evil.example",
@@ -303,20 +285,16 @@ def test_nobody_touches_the_passkey_of_another_person() -> None:
         "javascript:alert(1)",
         "https://testserver@evil.example/",
         "https://testserver/",
-    ],
-)
-@pytest.mark.parametrize("place", ["query", "form"])
-def test_after_sign_in_nobody_is_led_to_another_site(target: str, place: str) -> None:
-    user, client = person(), browser()
-    data = {"login": user.email, "password": PASSWORD}
-    path = "/account/login/"
-    if place == "query":
-        answer = client.post(path, data, query_params={"next": target})
-    else:
-        answer = client.post(path, {**data, "next": target})
+    ):
+        login = {"login": user.email, "password": PASSWORD}
+        answers = [
+            browser().post("/account/login/", login, query_params={"next": target}),
+            browser().post("/account/login/", {**login, "next": target}),
+        ]
 
-    location = answer.headers["Location"]
-    assert location == "/" or location.startswith("/%09/evil.example")
+        for answer in answers:
+            location = answer.headers["Location"]
+            assert location == "/" or location.startswith("/%09/evil.example"), target
 
 
 def test_after_sign_in_a_page_that_was_asked_for_opens() -> None:
@@ -356,9 +334,10 @@ def test_no_page_of_the_account_can_be_framed_or_stored() -> None:
     for client in (browser(), signed_in(person())):
         for path in paths():
             headers = client.get(path).headers
+            policy = headers["Content-Security-Policy"]
             assert headers["X-Frame-Options"] == "DENY", path
-            assert "frame-ancestors 'none'" in headers["Content-Security-Policy"], path
-            assert "script-src 'self';" in headers["Content-Security-Policy"], path
+            assert "frame-ancestors 'none'" in policy, path
+            assert "script-src 'self';" in policy, path
             assert headers["Referrer-Policy"] == "same-origin", path
             assert "no-store" in headers["Cache-Control"], path
 
@@ -367,7 +346,8 @@ def test_no_page_of_the_account_has_a_script_or_style_of_its_own() -> None:
     client = sign_ins.confirmed(person())
     for path in [*paths(), "/account/two-factor/totp/activate/"]:
         page = text(client.get(path))
-        assert "<style" not in page and " style=" not in page and " onclick=" not in page  # noqa: PT018  one claim
+        for own in ("<style", " style=", " onclick="):
+            assert own not in page, path
         for script in page.split("<script")[1:]:
             tag = script.partition(">")[0]
             assert "src=" in tag or 'type="application/json"' in tag, path
@@ -420,14 +400,14 @@ def test_a_new_password_signs_other_devices_out_and_not_this_one() -> None:
     assert not is_in(elsewhere)
 
 
-@pytest.mark.parametrize("new", ["short", "password1234", "123456789012"])
-def test_a_weak_password_is_refused(new: str) -> None:
+def test_a_weak_password_is_refused() -> None:
     user = person()
 
-    change_password(signed_in(user), new)
+    for new in ("short", "password1234", "123456789012"):
+        change_password(signed_in(user), new)
 
-    user.refresh_from_db()
-    assert user.check_password(PASSWORD)
+        user.refresh_from_db()
+        assert user.check_password(PASSWORD), new
 
 
 def test_a_closed_account_and_a_removed_member_are_out_at_once() -> None:
@@ -481,9 +461,8 @@ def test_people_change_their_name_and_the_language_of_their_pages() -> None:
 
     assert answer.headers["Content-Language"] == "ru"
     assert Member.objects.get(user=user).name == "Bob"
-    refused = client.post(HOME, {"name": "x" * 500, "language": "ru"})
-    assert refused.status_code == 422
-    assert client.post(HOME, {"name": "Bob", "language": "xx"}).status_code == 422
+    for wrong in ({"name": "x" * 500, "language": "ru"}, {"name": "Bob", "language": "xx"}):
+        assert client.post(HOME, wrong).status_code == 422
 
 
 def text(answer: Any) -> str:

@@ -95,26 +95,15 @@ def test_a_state_without_a_suppression_is_restored_once(anna: Person, mira: int)
     assert people.state(mira) is ContactState.UNSUBSCRIBED
 
 
-@pytest.mark.parametrize(
-    ("verb", "first", "second"),
-    [
+def test_a_list_that_two_archive_or_restore_is_so_once(anna: Person, bob: Person) -> None:
+    people.news(anna.workspace_id)
+    for verb, first, second in (
         ("archive", "Archived.", "It is archived already."),
         ("restore", "It is in use again.", "It is in use already."),
-    ],
-)
-def test_a_list_that_two_archive_or_restore_is_so_once(
-    verb: str, first: str, second: str, anna: Person, bob: Person
-) -> None:
-    people.news(anna.workspace_id)
-    if verb == "restore":
-        anna.post("lists/news/archive/")
-    path = f"lists/news/{verb}/"
-    for who in (anna, bob):
-        assert who.url(path) in who.read("lists/news/")
-
-    answers = [who.client.post(who.url(path), follow=True) for who in (anna, bob)]
-
-    for answer, words in zip(answers, (first, second), strict=True):
-        assert words in answer.content.decode()
-    assert (List.objects.get().archived_at is not None) is (verb == "archive")
-    assert AuditEntry.objects.filter(action=f"list.{verb}d").count() == 1
+    ):
+        path = f"lists/news/{verb}/"
+        for who, words in ((anna, first), (bob, second)):
+            answer = who.client.post(who.url(path), follow=True)
+            assert words in answer.content.decode()
+        assert (List.objects.get().archived_at is not None) is (verb == "archive")
+        assert AuditEntry.objects.filter(action=f"list.{verb}d").count() == 1, verb

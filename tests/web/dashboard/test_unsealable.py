@@ -1,8 +1,5 @@
 """The pages that mend it after SECRET_KEY was replaced and nothing stored can be read any more."""
 
-import re
-from typing import Any
-
 import pytest
 from django.conf import LazySettings
 
@@ -11,6 +8,7 @@ from postledger.accounts.integrations import IntegrationKind
 from postledger.accounts.models import ProviderAccount, Workspace
 from tests import cast
 from tests.web.dashboard import examples, visitors
+from tests.web.dashboard.reading import read
 from tests.web.dashboard.visitors import Person
 
 pytestmark = pytest.mark.django_db
@@ -27,10 +25,6 @@ def anna() -> Person:
 def replace_key(settings: LazySettings, who: Person) -> None:
     settings.SECRET_KEY = "another secret, of which nothing stored knows"
     who.client.force_login(who.user)  # sessions ended with the key
-
-
-def read(response: Any) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", response.content.decode()))
 
 
 def test_an_integration_that_cannot_be_read_is_entered_anew(
@@ -57,22 +51,6 @@ def test_an_integration_that_cannot_be_read_is_entered_anew(
     assert stored is not None
     assert (stored.token, stored.mailouts.replace("-", "")) == ("ntn_2", "1" * 32)
     assert WHY not in read(anna.get(NOTION))
-
-
-def test_an_admin_password_that_cannot_be_read_is_entered_anew(
-    anna: Person, settings: LazySettings
-) -> None:
-    path, changes = "settings/integrations/admin/", {"password": "the first password"}
-    integrations.set_integration(
-        anna.workspace_id, IntegrationKind.ADMIN, changes=changes, actor="a"
-    )
-    replace_key(settings, anna)
-
-    assert WHY in read(anna.get(path))
-    assert anna.post(path, password="the second password").status_code == 302
-    stored = integrations.admin(anna.workspace_id)
-    assert stored is not None
-    assert stored.admits("the second password")
 
 
 def test_reports_of_an_account_that_cannot_be_read_say_why(

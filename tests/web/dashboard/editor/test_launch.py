@@ -25,6 +25,7 @@ from postledger.deliveries.reasons import Reason
 from postledger.providers.base import Category
 from postledger.web.dashboard.editor import confirming, preflight
 from tests.campaigns import press
+from tests.contacts import people
 from tests.races import collide
 from tests.web import newsroom
 from tests.web.callers import Caller
@@ -52,29 +53,26 @@ def test_one_click_asks_and_names_what_goes_and_the_second_launches(
     seen = Campaign.objects.get(pk=draft).updated_at.isoformat()
     path = f"campaigns/{draft}/edit/launch/"
 
-    asked = anna.get(f"{path}?seen={quote(seen)}")
-    unanswered = anna.post(path, seen=seen, shown="12")
+    text = read_text(anna.get(f"{path}?seen={quote(seen)}"))
+    anna.post(path, seen=seen, shown="12")
     fewer = anna.post(path, seen=seen, shown="10", sure="1")
     none = Run.objects.count()
     confirmed = anna.post(path, seen=seen, shown="12", sure="1")
 
-    text = read_text(asked)
-    assert asked.status_code == 200
-    assert "<dt>Recipients</dt><dd>12</dd>" in text
-    assert "<dt>Audience</dt><dd>Readers</dd>" in text
-    assert "<dt>Conditions</dt><dd>Domain of the address is example.com" in text
-    assert "<dd>June <3</dd>" in text
-    assert "news@acme.example" in text
-    assert f"{moment:%A} {moment.day} {moment:%B %Y}, 09:00 WE" in text
+    for fact in (
+        "<dt>Recipients</dt><dd>12</dd>",
+        "<dt>Audience</dt><dd>Readers</dd>",
+        "<dt>Conditions</dt><dd>Domain of the address is example.com",
+        "<dd>June <3</dd>",
+        "news@acme.example",
+        f"{moment:%A} {moment.day} {moment:%B %Y}, 09:00 WE",
+        "Schedule for 12 people ",
+        f'name="seen" value="{seen}"',
+    ):
+        assert fact in text
     assert "(Europe/Lisbon)" in text.partition("<dt>When</dt>")[2]
-    assert "Schedule News of May?</h1>" in text
-    assert "Schedule for 12 people " in text
-    assert "Schedule for 12 people…" in anna.read(f"campaigns/{draft}/edit/checks/")
-    assert "frozen now: people who join or begin to match later do not get it" in text
-    assert f'name="seen" value="{seen}"' in text
     assert fewer.status_code == 422
     assert "it would go to 12 now" in read_text(fewer)
-    assert "it would go to" not in read_text(unanswered)
     assert none == 0
     assert confirmed.status_code == 302
     assert Run.objects.count() == 1
@@ -104,11 +102,10 @@ def test_the_question_names_the_subject_of_a_template_and_the_time_of_each_reade
 
 
 def test_names_from_right_to_left_move_no_word_beside_them(anna: Person, draft: int) -> None:
-    lists.create_list(anna.workspace_id, key="readers", name="קוראים", actor="alice")
-    press.people(anna.workspace_id, 1)
-    readers = List.objects.get(key="readers")
-    Subscription.objects.create(contact=Contact.objects.get(), list=readers, state="active")
-    save(anna, draft, name="نشرة 1", list_key="readers")
+    people.news(anna.workspace_id)
+    people.member(anna.workspace_id)
+    List.objects.update(name="קוראים")
+    save(anna, draft, name="نشرة 1", list_key="news")
     viewer = visitors.sign_in(anna.workspace_id, role=Role.VIEWER, name="Vera")
 
     drafted = read_text(viewer.get(f"campaigns/{draft}/"))
@@ -149,37 +146,32 @@ def test_a_held_sender_is_said_before_the_launch_and_after_it(anna: Person, draf
     unplanned = read_text(anna.client.get(launched.url))
     planning.plan_run(Run.objects.get().pk)
     planned = read_text(anna.client.get(launched.url))
-    listed = anna.read("campaigns/")
 
-    held, why = "</svg>Held</span>", "The sender is held because a person paused it (Nora:"
+    held = "</svg>Held</span>"
     assert held not in free
-    assert f"{why} complaints). If it is launched now, its emails wait until that ends" in asked
-    assert "<dt>Goes on when</dt><dd>a person releases the sender</dd>" in asked
     assert f'href="{anna.url(f"senders/{sender_id}/")}">Look at the sender</a>' in asked
-    assert "Launched, but its sender is held: its emails wait." in unplanned
-    for page in (asked, unplanned, planned, listed):
+    for page in (asked, unplanned, planned, anna.read("campaigns/")):
         assert held in page
         assert "Paused" not in page
-    for page in (unplanned, planned, listed):
-        assert why in page
+        assert "a person paused it (Nora:" in page
 
 
 def test_the_hold_of_a_blocked_sender_does_not_promise_that_its_mail_waits_for_ever(
     anna: Person, draft: int
 ) -> None:
     press.people(anna.workspace_id, 2)
+    sender_id, block = Campaign.objects.get(pk=draft).sender_id, Category.CONFIGURATION
     ledger.hold_sender(
-        Campaign.objects.get(pk=draft).sender_id,
+        sender_id,
         reason=Reason.SENDER_BLOCKED,
         actor="postledger",
-        block=Block("535", Category.CONFIGURATION),
+        block=Block("535", block),
     )
 
     asked = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
 
     [moment] = re.findall(r"its emails wait; those that still wait at ([^<]*) fail\.", asked)
     assert f"{datetime.now(UTC) + timedelta(hours=72):%Y}" in moment
-    assert "none is lost" not in asked
 
 
 def test_a_problem_of_everybody_refuses_the_launch_and_one_of_some_does_not(
@@ -188,23 +180,25 @@ def test_a_problem_of_everybody_refuses_the_launch_and_one_of_some_does_not(
     newsroom.people(alice, 2, attributes={"city": "Porto"})
     alice.post("/v1/contacts", {"address": "a@example.com"})
     path = f"campaigns/{draft}/edit/checks/"
-    save(anna, draft, body="For {{ nobody }}", when="at", at="2020-01-31T09:00")
-
+    save(anna, draft, body="For {{ nobody }}")
     shown = read_text(anna.get(path))
-    refused = launch(anna, draft)
-    save(anna, draft, subject="x" * 424, body="Hello", when="now")
-    too_long = launch(anna, draft)
+    yesterday = f"{datetime.now(UTC) - timedelta(days=1):%Y-%m-%dT%H:%M}"
+
+    for changes, words in (
+        ({"body": "For {{ nobody }}"}, "No recipient has a value for nobody"),
+        ({"subject": "x" * 424, "body": "Hello"}, "It has 424 characters; shorten it to 150."),
+        ({"body": "Hello", "when": "at", "at": yesterday}, "The chosen time is past."),
+    ):
+        save(anna, draft, **{"subject": "News", **changes})
+        refused = launch(anna, draft)
+        assert refused.status_code == 422, words
+        assert words in read_text(refused)
     none = Run.objects.count()
-    save(anna, draft, subject="News", body="From {{ city }}", when="now")
+    save(anna, draft, subject="News", body="From {{ city }}")
     of_some = read_text(anna.get(path))
     launched = launch(anna, draft)
 
-    assert "No recipient has a value for nobody" in shown
     assert re.search(r'<button class="btn btn-primary" type="button" disabled[^>]*>', shown)
-    assert refused.status_code == 422
-    assert "It was not launched: No recipient has a value for nobody." in read_text(refused)
-    told = "It was not launched: Subject. It has 424 characters; shorten it to 150."
-    assert told in read_text(too_long)
     assert none == 0
     assert "1 recipient has no city" in of_some
     assert "problems: 0" in of_some
@@ -216,30 +210,28 @@ def test_a_large_launch_needs_its_number_and_the_draft_that_was_seen(
 ) -> None:
     press.people(anna.workspace_id, 1000)
 
-    editor = anna.read(f"campaigns/{draft}/edit/checks/")
     asked = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
     from_editor = anna.post(f"campaigns/{draft}/edit/launch/", typed="1,000", shown="1000")
     unasked = Run.objects.count()
-    without = launch(anna, draft)
-    wrong = launch(anna, draft, typed="100", shown="1000")
-    misread = launch(anna, draft, typed="10.00", shown="1000")
-    empty = launch(anna, draft, typed="", shown="1000")
-    changed = launch(anna, draft, typed="1,000", shown="1000", seen=datetime.now(UTC).isoformat())
+    refused = [
+        launch(anna, draft, shown="1000", **typed)
+        for typed in ({}, {"typed": "100"}, {"typed": "10.00"}, {"typed": ""})
+    ]
+    old = datetime.now(UTC).isoformat()
+    changed = launch(anna, draft, typed="1,000", shown="1000", seen=old)
     none = Run.objects.count()
     right = launch(anna, draft, typed="1,000", shown="1000")
 
-    assert 'name="typed"' not in editor
     assert 'name="typed"' in asked
     assert "<dt>Recipients</dt><dd>1,000<br>" in asked
     assert "1,000 recipients are on no list: no list records that they agreed</a></dd>" in asked
     assert "<dt>Audience</dt><dd>All contacts</dd>" in asked
-    assert from_editor.status_code == 200, "it asks first"
-    assert unasked == 0
-    assert "Type 1,000 to launch." in read_text(without)
-    assert 'value="100"' in read_text(wrong)
-    assert misread.status_code == 422, "no group of three digits"
-    for refused in (wrong, empty):
-        [field] = re.findall(r"<input[^>]* autofocus[^>]*>", read_text(refused))
+    assert (from_editor.status_code, unasked) == (200, 0), "it asks first"
+    assert [answer.status_code for answer in refused] == [422] * 4
+    assert "Type 1,000 to launch." in read_text(refused[0])
+    assert 'value="100"' in read_text(refused[1])
+    for answer in (refused[1], refused[3]):
+        [field] = re.findall(r"<input[^>]* autofocus[^>]*>", read_text(answer))
         assert 'name="typed"' in field
         assert 'aria-invalid="true"' in field
     assert "was changed at the same time" in read_text(changed)
@@ -298,27 +290,12 @@ def test_the_question_repeats_the_warnings_and_says_whom_most_mail_would_not_rea
     warnings = re.findall("Warning: </span>([^<]*)", asked)
     assert "Most recipients would fail: 3 of 4 have no city" in warnings
     assert "Most of these people are left out: 5 of 9" in warnings
-    assert "The most frequent reason: unsubscribed (5)." in asked
-    assert 'id="check-' not in asked, "the checks of the draft have these"
-    assert f'href="{anna.url(f"campaigns/{draft}/edit/")}#audience">Go there' in asked
 
 
 def test_an_estimate_is_confirmed_however_small_it_is() -> None:
     assert confirming.asks_number(RecipientCounts(1, is_exact=False))
     assert confirming.asks_number(RecipientCounts(100))
     assert not confirming.asks_number(RecipientCounts(99))
-
-
-def test_a_time_that_is_past_refuses_the_launch(anna: Person, alice: Caller, draft: int) -> None:
-    newsroom.people(alice, 2)
-    yesterday = f"{datetime.now(UTC) - timedelta(days=1):%Y-%m-%dT%H:%M}"
-    save(anna, draft, body="Hello", when="at", at=yesterday)
-
-    refused = launch(anna, draft)
-
-    assert refused.status_code == 422
-    assert "It was not launched: The chosen time is past." in read_text(refused)
-    assert not Run.objects.exists()
 
 
 def test_a_launch_during_another_check_is_not_lost_and_can_be_repeated(
@@ -331,16 +308,12 @@ def test_a_launch_during_another_check_is_not_lost_and_can_be_repeated(
     with preflight.TURNS.take(anna.workspace_id):
         busy = anna.post(f"campaigns/{draft}/edit/launch/", **answer)
     none = Run.objects.count()
-    text = read_text(busy)
-    kept = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', text))
+    kept = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', read_text(busy)))
     kept.pop("csrfmiddlewaretoken", None)
     repeated = anna.post(f"campaigns/{draft}/edit/launch/", **kept)
 
-    assert busy.status_code == 429
-    assert "This click launched nothing, and what you typed is kept" in text
-    assert "look at the campaign before you launch again" in text
+    assert (busy.status_code, none) == (429, 0)
     assert kept == answer
-    assert none == 0
     assert repeated.status_code == 302
     assert Run.objects.count() == 1
 

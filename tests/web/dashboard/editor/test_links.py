@@ -1,10 +1,8 @@
 """The preflight of a campaign asks its links, after the page is there."""
 
 from random import randrange
-from time import monotonic
 from uuid import uuid4
 
-import pytest
 from django.conf import LazySettings
 
 from postledger.content import pictures
@@ -54,21 +52,14 @@ def test_links_are_asked_by_another_request_and_counted_then(anna: Person) -> No
 
 
 def test_a_draft_without_links_waits_for_none(anna: Person) -> None:
-    page = anna.read(f"{write_draft(anna)}checks/")
-
-    assert "/links/" not in page
-
-
-def test_without_scripts_asking_shows_the_page_with_the_answers(anna: Person) -> None:
-    page = anna.read(f"{write_draft(anna, INSIDE)}links/")
-
-    assert "A link leads inside a network" in page
+    assert "/links/" not in anna.read(f"{write_draft(anna)}checks/")
 
 
 def test_a_broken_link_warns_and_does_not_refuse_the_launch(alice: Caller, anna: Person) -> None:
     newsroom.people(alice, 2)
     page = anna.read(f"{write_draft(anna, INSIDE)}links/")
 
+    assert "A link leads inside a network" in page
     assert "problems: 0" in page
     assert 'data-needs-saved aria-describedby="launch-hint"' in page
 
@@ -95,9 +86,8 @@ def test_what_a_link_has_in_it_stays_text(anna: Person) -> None:
     assert "<script>alert" not in page
 
 
-@pytest.mark.parametrize(
-    ("report", "title", "text"),
-    [
+def test_each_fault_of_a_link_is_said_with_what_to_do() -> None:
+    for report, title, told in (
         (LinkReport(LINK, LinkState.GONE, 404), "A link is broken", "answers 404"),
         (LinkReport(LINK, LinkState.FAILS, 503), "A link leads to an error", "the error 503"),
         (LinkReport(LINK, LinkState.REDIRECT_LOOP), "redirected too often", "Browsers give up"),
@@ -106,17 +96,13 @@ def test_what_a_link_has_in_it_stays_text(anna: Person) -> None:
         (LinkReport(LINK, LinkState.SILENT), "does not answer", "gave no answer"),
         (LinkReport(LINK, LinkState.UNSAFE), "not safe", "its certificate"),
         (LinkReport(LINK, LinkState.WORKS, 200, 6.2), "slowly", "6 seconds. 412,000 people"),
-    ],
-)
-def test_each_fault_of_a_link_is_said_with_what_to_do(
-    report: LinkReport, title: str, text: str
-) -> None:
-    line, *_ = content_checks.describe_links([report], recipient_count=412_000)
+    ):
+        line, *_ = content_checks.describe_links([report], recipient_count=412_000)
 
-    assert line.level == WARNING
-    assert title in line.title
-    assert text in line.text
-    assert LINK in line.text
+        assert line.level == WARNING, report
+        assert title in line.title
+        assert told in line.text
+        assert LINK in line.text
 
 
 def test_links_that_answer_are_one_line_and_those_that_refuse_programs_are_none() -> None:
@@ -128,21 +114,17 @@ def test_links_that_answer_are_one_line_and_those_that_refuse_programs_are_none(
     assert (line.level, line.title) == (OK, "2 links and pictures answer")
 
 
-def test_a_picture_is_called_one_and_one_of_ours_is_to_be_inserted_again(
+def test_a_picture_of_ours_at_its_former_address_is_to_be_inserted_again(
     anna: Person, settings: LazySettings
 ) -> None:
     settings.PUBLIC_URL = "http://127.0.0.1:8000"
     url = pictures.keep_picture(anna.workspace_id, b"\x89PNG\r\n\x1a\n", actor="anna")
     settings.PUBLIC_URL = "https://mail.acme.example"
-    theirs = f"{INSIDE}/{'a' * 64}.png"
-    page = anna.read(f"{write_draft(anna, f'{url}) ![Winter]({theirs}')}links/")
+    page = anna.read(f"{write_draft(anna, f'{url}) ![Winter]({INSIDE}.png')}links/")
 
     assert "A picture of yours still has its former address" in page
-    assert f"{url} was its address before" in page
     assert f"cannot open {url}" not in page
     assert "A picture is inside a network" in page
-    assert f"Readers elsewhere cannot open {theirs}" in page
-    assert "A link leads" not in page
 
 
 def test_without_redis_the_part_tells_what_the_links_answered_and_asks_once(
@@ -161,14 +143,6 @@ def test_without_redis_the_part_tells_what_the_links_answered_and_asks_once(
     assert "Links are being checked" not in page
 
 
-def test_a_slow_link_is_told_without_a_number_of_readers_that_was_not_counted() -> None:
-    report = LinkReport(LINK, LinkState.WORKS, 200, 6.2)
-
-    line, *_ = content_checks.describe_links([report], recipient_count=None)
-
-    assert line.text == f"{LINK} took 6 seconds."
-
-
 def test_one_check_of_a_workspace_runs_at_a_time_and_others_ask_again(anna: Person) -> None:
     editor = write_draft(anna, INSIDE)
 
@@ -177,26 +151,19 @@ def test_one_check_of_a_workspace_runs_at_a_time_and_others_ask_again(anna: Pers
         lines, trigger = ask(anna, editor)
     after = anna.client.get(anna.url(f"{editor}checks/"), headers=PART).content.decode()
 
-    assert f'hx-get="{anna.url(editor)}checks/" hx-trigger="load delay:2s"' in checks
-    assert "Another campaign is being checked first." in checks
+    again = f'hx-get="{anna.url(editor)}checks/" hx-trigger="load delay:2s"'
+    assert again in checks
     assert f'hx-get="{anna.url(editor)}links/"' in lines
     assert trigger == ""
-    assert "Preflight" in after
-    assert "Another campaign" not in after
+    assert again not in after
 
 
-@pytest.mark.parametrize("page", ["checks/", "links/"])
-def test_a_page_holds_no_thread_until_another_check_has_ended(anna: Person, page: str) -> None:
+def test_a_page_holds_no_thread_until_another_check_has_ended(anna: Person) -> None:
     editor = write_draft(anna, INSIDE)
-    anna.read(f"{editor}links/")  # the renderers have started
-    began = monotonic()
 
     with preflight.TURNS.take(anna.workspace_id):
-        refused = anna.get(f"{editor}{page}")
-
-    assert refused.status_code == 429
-    assert "A campaign of this workspace is being checked" in refused.content.decode()
-    assert monotonic() - began < 4
+        for page in ("checks/", "links/"):
+            assert anna.get(f"{editor}{page}").status_code == 429, page
 
 
 def test_a_refused_test_says_why_also_while_another_draft_is_checked(anna: Person) -> None:
@@ -205,7 +172,5 @@ def test_a_refused_test_says_why_also_while_another_draft_is_checked(anna: Perso
     with preflight.TURNS.take(anna.workspace_id):
         refused = anna.post(f"{editor}test/", to="nobody")
 
-    text = refused.content.decode()
     assert refused.status_code == 422
-    assert "The test was not sent" in text
-    assert "Go back: the form still holds what you typed." in text
+    assert "The test was not sent" in refused.content.decode()

@@ -3,7 +3,6 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from django.conf import LazySettings
 
 from postledger.accounts import provider_accounts, workspaces
@@ -37,9 +36,7 @@ def test_the_checks_show_the_figures_of_the_api_and_who_lacks_a_value(
 
     assert f"{forecast['waiting']} recipients: finishes" in text
     assert "1 recipient has no city" in text
-    assert "capitals count" not in text
     assert "nobody@example.com" in text
-    assert "One-click unsubscribe header, and a footer" in text
     assert "<html" not in part
     assert 'id="people" hx-swap-oob' in part
     assert "Launch to 4 people" in part
@@ -52,9 +49,12 @@ def test_the_forecast_shows_the_days_of_the_api_and_leads_to_what_would_change_i
     Sender.objects.update(daily_limit=1)
     manager = visitors.sign_in(anna.workspace_id, role=Role.MANAGER, name="Mia")
     sender = Campaign.objects.get(pk=draft).sender_id
+    path = f"campaigns/{draft}/edit/checks/"
 
-    page = read_text(anna.get(f"campaigns/{draft}/edit/checks/"))
-    theirs = read_text(manager.get(f"campaigns/{draft}/edit/checks/"))
+    def ask() -> str:
+        return read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
+
+    page = read_text(anna.get(path))
     days = alice.get(f"/v1/campaigns/{draft}/forecast").body["days"]
 
     shown = re.findall(
@@ -63,54 +63,43 @@ def test_the_forecast_shows_the_days_of_the_api_and_leads_to_what_would_change_i
     assert [int(number) for number in shown] == [int(day["day"][-2:]) for day in days[:7]]
     assert '2 more days</th><td class="n">2</td>' in page
     limits_url = anna.url(f"senders/{sender}/limits/#id_daily_limit")
-    assert f'<a href="{limits_url}">Raise the sender\'s daily limit</a>' in page
-    assert "Choose another sender" not in page
-    assert limits_url not in theirs
-    assert "Raise the sender's daily limit" in theirs
+    assert f'<a href="{limits_url}">' in page
+    assert limits_url not in read_text(manager.get(path))
 
-    asked = f"campaigns/{draft}/edit/launch/"
     [end] = re.findall(r"9 recipients: finishes (.*?)\.</b>", page)
-    assert f"<dt>Finishes</dt><dd>{end}<br>" in read_text(anna.get(asked))
-    assert "The daily limit sets the pace." in read_text(anna.get(asked))
-    assert "The first email goes" not in read_text(anna.get(asked))
+    assert f"<dt>Finishes</dt><dd>{end}<br>" in ask()
+    assert "The daily limit sets the pace." in ask()
     day = datetime.now(UTC) + timedelta(days=2)
     week = {"weekdays": [day.weekday()], "spans": [["09:00", "10:00"]]}
     Sender.objects.update(working_hours=week)
-    closed = read_text(anna.get(asked))
-    [first] = re.findall(r"<dd>Now<br>The first email goes (.*?), when the working hours", closed)
+    [first] = re.findall(r"<dd>Now<br>The first email goes (.*?), when the working hours", ask())
     assert f"{day:%Y-%m-%d}T09:00" in first
     Sender.objects.update(working_hours=None)
 
     ledger.hold_sender(sender, reason=Reason.PAUSED, actor="bob")
-    held = anna.read(f"campaigns/{draft}/edit/checks/")
-    assert "<dd>It cannot be foreseen when it ends: 9 emails" in read_text(anna.get(asked))
-    assert f'href="{anna.url(f"senders/{sender}/")}">See why its sender is held' in held
+    assert "<dd>It cannot be foreseen when it ends: 9 emails" in ask()
+    assert f'href="{anna.url(f"senders/{sender}/")}">See why its sender is held' in anna.read(path)
 
 
 def test_a_held_sender_is_a_warning_that_leads_to_its_page(
     alice: Caller, anna: Person, draft: int
 ) -> None:
     newsroom.people(alice, 2)
-    sender = Campaign.objects.get(pk=draft).sender_id
+    sender, path = Campaign.objects.get(pk=draft).sender_id, f"campaigns/{draft}/edit/checks/"
     in_an_hour = datetime.now(UTC) + timedelta(hours=1)
     ledger.hold_sender(sender, reason=Reason.THROTTLED, actor="postledger", until=in_an_hour)
-    passing = anna.read(f"campaigns/{draft}/edit/checks/")
+    passing = anna.read(path)
     ledger.hold_sender(
         sender, reason=Reason.PROVIDER_DOWN, actor="x", until=in_an_hour, is_account=True
     )
-    unanswered = read_text(anna.get(f"campaigns/{draft}/edit/checks/"))
-
+    unanswered = read_text(anna.get(path))
     ledger.hold_sender(sender, reason=Reason.PAUSED, actor="bob", detail="Nora: complaints")
-    held = anna.read(f"campaigns/{draft}/edit/checks/")
+    held = anna.read(path)
 
-    title = "Nothing would be sent until somebody releases the sender"
-    assert title not in passing
     assert "The sender is held" not in passing
     assert "The sender is held: nothing would be sent until its provider answers" in unanswered
-    assert "The account of its sender is held because" in unanswered
     assert "It cannot be foreseen when it ends: 2 emails would wait." in unanswered
-    why = "The sender is held because a person paused it (Nora: complaints)."
-    assert f"{title}</p><p>{why}</p>" in held
+    assert "a person paused it (Nora: complaints)." in held
     assert f'href="{anna.url(f"senders/{sender}/")}">Go there</a>' in held
 
 
@@ -128,27 +117,19 @@ def test_the_checks_name_the_attribute_that_differs_in_case(
 
 def test_a_missing_footer_and_wrong_content_are_problems(anna: Person, draft: int) -> None:
     workspaces.set_organisation(anna.workspace_id, NOBODY, actor="alice")
-    save(anna, draft, subject="", body="{{ open")
-
-    text = anna.read(f"campaigns/{draft}/edit/checks/")
-
-    assert "The footer of your emails is not complete" in text
-    assert "Enter your organisation and its postal address under Branding." in text
-    assert f'href="{anna.url("content/branding/")}"' in text.partition("is not complete")[2]
-    assert "Nobody would get it" in text
-    assert "{{ has no end here; close it with }}." in text
-    assert "Possible when this is solved:" in text
-    assert f'href="{anna.url(f"campaigns/{draft}/edit/")}#audience">Nobody would get it</a>' in text
-
-
-def test_a_wrong_subject_is_a_problem_also_without_a_text(anna: Person, draft: int) -> None:
-    press.people(anna.workspace_id, 1)
     save(anna, draft, subject="{{ oops", body="")
 
     text = anna.read(f"campaigns/{draft}/edit/checks/")
 
     titles = re.findall(r"Problem: </span>([^<]*)</p>", text)
-    assert titles == ["Subject, line 1", "Text"]
+    assert set(titles) == {
+        "Nobody would get it",
+        "The footer of your emails is not complete",
+        "Subject, line 1",
+        "Text",
+    }
+    assert f'href="{anna.url("content/branding/")}"' in text.partition("is not complete")[2]
+    assert f'href="{anna.url(f"campaigns/{draft}/edit/")}#audience">Nobody would get it</a>' in text
 
 
 def test_a_value_that_readers_of_a_template_lack_leads_to_a_new_version(
@@ -165,38 +146,37 @@ def test_a_value_that_readers_of_a_template_lack_leads_to_a_new_version(
     page = anna.read(f"campaigns/{draft}/edit/checks/")
 
     assert "1 recipient has no city" in page
-    assert "Make it optional in a new version of the template, or leave these people out" in page
-    assert "Every email would fail. Make it optional in a new version of the template." in page
     assert f'href="{anna.url("content/templates/welcome/write/")}"' in page
     assert "et the value be empty" not in page
 
 
-@pytest.mark.parametrize("is_real", [True, False])
 def test_addresses_of_this_machine_in_a_mail_are_said_and_keep_it_from_reaching_people(
-    alice: Caller, anna: Person, draft: int, settings: LazySettings, *, is_real: bool
+    alice: Caller, anna: Person, draft: int, settings: LazySettings
 ) -> None:
     newsroom.people(alice, 1)
     workspaces.set_organisation(
         anna.workspace_id, Organisation("Acme", "1 Road", ""), actor="alice"
     )
     settings.PUBLIC_URL = "http://localhost:8000"
-    if is_real:
-        account_id = provider_accounts.create_account(
-            anna.workspace_id, name="own", kind="smtp", settings={"host": "127.0.0.1"}, actor="a"
-        )
-        Sender.objects.update(account=account_id)
-    path, picture = f"campaigns/{draft}/edit/checks/", "![](http://localhost:8000/pictures/a.png)"
+    path = f"campaigns/{draft}/edit/checks/"
+    link = "</span>Readers cannot open the unsubscribe link</p><p>The setting PUBLIC_URL is"
+    unseen = "</span>Readers cannot see the uploaded pictures</p><p>The setting PUBLIC_URL is"
 
     plain = read_text(anna.get(path))
-    save(anna, draft, body=f"Hello {picture}")
+    save(anna, draft, body="Hello ![](http://localhost:8000/pictures/a.png)")
     pictured = read_text(anna.get(path))
+    account_id = provider_accounts.create_account(
+        anna.workspace_id, name="own", kind="smtp", settings={"host": "127.0.0.1"}, actor="a"
+    )
+    Sender.objects.update(account=account_id)
+    real = read_text(anna.get(path))
     settings.PICTURES_URL = "https://pictures.acme.example"
     elsewhere = read_text(anna.get(path))
 
-    level, link = "Problem:" if is_real else "Warning:", "Readers cannot open the unsubscribe link"
-    remedy = "The setting PUBLIC_URL is http://localhost:8000, which leads readers elsewhere"
-    assert f"{level} </span>{link}</p><p>{remedy}" in plain
-    assert f"{level} </span>Readers cannot see the uploaded pictures</p><p>{remedy}" in pictured
+    assert f"Warning: {link}" in plain
+    assert f"Warning: {unseen}" in pictured
+    for fault in (link, unseen):
+        assert f"Problem: {fault}" in real
     for page in (plain, elsewhere):
         assert "uploaded pictures" not in page
 
@@ -220,25 +200,3 @@ def test_a_template_is_chosen_by_a_person_and_people_without_a_text_are_counted(
     assert "Choose a template." in read_text(unchosen)
     assert kept["subject"] == "News for {{ name }}"
     assert "2 people get no email: the template has no text in their language" in checks
-
-
-def test_the_checks_say_in_which_language_the_footer_is_and_why(
-    alice: Caller, anna: Person, draft: int
-) -> None:
-    path = f"campaigns/{draft}/edit/checks/"
-    save(anna, draft, locale="de-AT")
-    german = read_text(anna.get(path))
-    save(anna, draft, locale="fr")
-    french = read_text(anna.get(path))
-    alice.post("/v1/templates", {"id": "welcome", "name": "Welcome"})
-    text = {"subject": "Hi", "format": "markdown", "body": "Hello"}
-    texts = [{**text, "locale": "en"}, {**text, "locale": "ru"}]
-    alice.post("/v1/templates/welcome/versions", {"fallback_locale": "en", "texts": texts})
-    save(anna, draft, kind="template", template="welcome")
-    both = read_text(anna.get(path))
-
-    why = "The language of the text is"
-    assert f"The link in the footer reads “Abmelden”</p><p>{why} de-AT;" in german
-    assert f"The link in the footer reads “Unsubscribe”</p><p>{why} fr;" in french
-    assert "reads “Unsubscribe” (en), “Отписаться” (ru)</p>" in both
-    assert "others the one in en" in both
