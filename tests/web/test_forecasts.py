@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 
-from postledger.accounts.keys import Scope
 from postledger.accounts.models import Member, Sender
 from postledger.campaigns.drafts import forecasts
 from postledger.deliveries import ledger
@@ -14,7 +13,7 @@ from postledger.deliveries.reasons import Reason
 from postledger.pacing.prospects import Binding, Owner
 from tests import cast
 from tests.web import newsroom
-from tests.web.callers import Caller, caller
+from tests.web.callers import Caller
 
 RATE = 0.1  # mails a second: slow enough that no clock of a test matters
 
@@ -131,10 +130,3 @@ def test_a_run_without_waiting_mail_has_no_forecast(alice: Caller) -> None:
     newsroom.book(run_id, newsroom.taken)
 
     assert alice.get(f"/v1/runs/{run_id}").body["forecast"] is None
-
-
-def test_a_forecast_needs_the_scope_that_reads_campaigns(alice: Caller) -> None:
-    id_ = newsroom.make_campaign(alice)
-    stranger = caller("acme", scopes=[Scope.CONTACTS_READ])
-
-    assert stranger.get(f"/v1/campaigns/{id_}/forecast").status == 403

@@ -1,8 +1,6 @@
 """Journeys of mails that are asked for over HTTP."""
 
 import base64
-import json
-import re
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +9,6 @@ import pytest
 from django.db import connection
 
 from postledger.accounts import keys
-from postledger.accounts.keys import Scope
 from postledger.contacts.models import Contact
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.ledger import LimitCause
@@ -92,25 +89,6 @@ def test_every_cause_that_holds_a_mail_is_told_first_the_one_that_ends_last(alic
     assert (limited["reason"], datetime.fromisoformat(limited["until"])) == ("daily_limit", until)
 
 
-def test_the_timeline_speaks_of_tries_and_their_ends(alice: Caller) -> None:
-    id_ = alice.send().body["id"]
-    stream_id = stream_of(id_)
-    cast.book(
-        stream_id,
-        lambda position: entries.try_later(position, delay=timedelta(), code="SES_TIMEOUT"),
-    )
-    cast.book(stream_id, lambda position: entries.accepted(position, message_id="m-1"))
-
-    seen = alice.get(f"/v1/email/{id_}").body
-
-    assert (seen["state"], seen["status"], seen["message_id"]) == ("accepted", "SENT", "m-1")
-    assert (seen["attempts"], seen["waiting"]) == (2, None)
-    assert [event["type"] for event in seen["timeline"]] == [
-        *("RECEIVED", "VALIDATED", "SENT_ATTEMPT", "RETRY_SCHEDULED"),
-        *("RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT"),
-    ]
-
-
 def test_the_timeline_has_what_the_provider_reported_and_the_state_stays(
     alice: Caller, charlie: Caller
 ) -> None:
@@ -158,6 +136,9 @@ def test_the_record_of_a_mail_agrees_with_itself(alice: Caller) -> None:
     results = [step["metadata"] for step in timeline if "outcome" in step["metadata"]]
 
     assert before["timeline"] == timeline[:1]
+    assert [step["type"] for step in timeline] == [
+        *(*TRY, *TRY, "RETRY_SCHEDULED", *TRY, "SENT"),
+    ]
     assert timeline[0] == {"type": "RECEIVED", "at": seen["created_at"], "metadata": {}}
     assert [step["at"] for step in timeline] == sorted(step["at"] for step in timeline)
     assert [result["try"] for result in results] == [1, 2, 3]
@@ -176,16 +157,6 @@ def test_the_record_of_a_mail_agrees_with_itself(alice: Caller) -> None:
     }
     assert results[2]["message_id"] == seen["message_id"] == "m-1"
     assert timeline[-1]["at"] <= seen["sent_at"] == seen["settled_at"]
-
-
-def test_a_record_has_no_word_of_the_views(alice: Caller) -> None:
-    id_ = alice.send().body["id"]
-    cast.book(stream_of(id_), lambda at: entries.accepted(at, message_id="m-1", duration_ms=1))
-
-    written = json.dumps(alice.get(f"/v1/email/{id_}").body)
-
-    assert "sesMessageId" not in written
-    assert re.findall(r'"([a-z]+[A-Z]\w*)":', written) == []
 
 
 def test_a_mail_that_was_cancelled_before_any_try_was_received(alice: Caller) -> None:
@@ -211,19 +182,16 @@ def test_a_scheduled_mail_keeps_the_time_at_which_it_was_received(alice: Caller)
     assert waited > timedelta(days=1)
 
 
-@pytest.mark.parametrize("state", ["accepted", "failed"])
-def test_a_list_of_mails_says_the_same_as_their_records(state: str, alice: Caller) -> None:
-    id_ = alice.send().body["id"]
-    results = {
-        "accepted": lambda at: entries.accepted(at, message_id="m"),
-        "failed": lambda at: entries.refused(at, code="550 5.1.1", detail="Unknown."),
-    }
-    cast.book(stream_of(id_), results[state])
+def test_a_list_of_mails_says_the_same_as_their_records(alice: Caller) -> None:
+    for result in (
+        lambda at: entries.accepted(at, message_id="m"),
+        lambda at: entries.refused(at, code="550 5.1.1", detail="Unknown."),
+    ):
+        cast.book(stream_of(alice.send().body["id"]), result)
 
-    [listed] = alice.get("/v1/email").body["mails"]
-    record = alice.get(f"/v1/email/{id_}").body
-
-    assert listed == {name: record[name] for name in listed}
+    for listed in alice.get("/v1/email").body["mails"]:
+        record = alice.get(f"/v1/email/{listed['id']}").body
+        assert listed == {name: record[name] for name in listed}
 
 
 def test_a_text_alone_is_a_mail_with_html_made_from_it(alice: Caller) -> None:
@@ -287,57 +255,45 @@ def test_everything_a_mail_may_have_is_taken(alice: Caller) -> None:
     assert (seen["recipient_id"], seen["tags"]) == (contact.pk, ["receipt"])
 
 
+TRY = ("RECEIVED", "VALIDATED", "SENT_ATTEMPT")
 # code, what is changed, place
 WRONG: list[tuple[str, dict[str, Any], str]] = [
-    ("INVALID_PAYLOAD", {"subject": None}, "subject"),
-    ("INVALID_PAYLOAD", {"html": None}, "text"),
-    ("INVALID_PAYLOAD", {"to": None}, "to"),
     ("INVALID_PAYLOAD", {"subject": 5}, "subject"),
-    ("INVALID_PAYLOAD", {"surprise": 1}, "surprise"),
     ("INVALID_PAYLOAD", {"to": {"email": "a@example.com", "surprise": 1}}, "to.surprise"),
     ("INVALID_PAYLOAD", {"tags": ["a b"]}, "tags"),
-    ("INVALID_PAYLOAD", {"tags": "a"}, "tags"),
     ("INVALID_PAYLOAD", {"headers": {"Bcc": "x@example.com"}}, "headers"),
     ("INVALID_PAYLOAD", {"sender": "who@example.com"}, "sender"),
     ("INVALID_PAYLOAD", {"reply_to": "x"}, "reply_to"),
-    ("INVALID_PAYLOAD", {"send_at": "tomorrow"}, "send_at"),
     ("INVALID_PAYLOAD", {"send_at": "2026-01-01T00:00:00"}, "send_at"),
     ("INVALID_PAYLOAD", {"send_at": "2999-01-01T00:00:00Z"}, "send_at"),
     ("INVALID_PAYLOAD", {"send_at": 5}, "send_at"),
     ("INVALID_PAYLOAD", {"recipient": {"email": "alice@example.com"}}, "recipient"),
     ("INVALID_PAYLOAD", {"recipient": {"email": "bob@example.com", "id": 1}}, "recipient.email"),
-    ("INVALID_PAYLOAD", {"recipient": {"email": "alice@example.com", "id": "1"}}, "recipient.id"),
     ("INVALID_PAYLOAD", {"html": "\x00"}, "html"),
     ("INVALID_PAYLOAD", {"html": "\ud800"}, "html"),
-    (
-        "INVALID_PAYLOAD",
-        {"attachments": [{"filename": "a", "content_type": "a/b", "content": "***"}]},
-        "attachments.0.content",
-    ),
-    (
-        "INVALID_PAYLOAD",
-        {"attachments": [{"filename": "a", "content_type": "a/b", "content": {}}]},
-        "attachments.0.content",
+    *(
+        (
+            "INVALID_PAYLOAD",
+            {"attachments": [{"filename": "a", "content_type": "a/b", "content": content}]},
+            "attachments.0.content",
+        )
+        for content in ("***", {})
     ),
     ("RECIPIENT_NOT_FOUND", {"recipient": {"email": "alice@example.com", "id": 1}}, "recipient"),
     ("INVALID_EMAIL", {"to": "nobody"}, "to"),
     ("INVALID_TEMPLATE", {"subject": ""}, "subject"),
-    ("INVALID_TEMPLATE", {"subject": "x" * 151}, "subject"),
-    ("INVALID_TEMPLATE", {"html": " "}, "html"),
     ("INVALID_TEMPLATE", {"html": None, "text": " "}, "html"),
     ("INVALID_TEMPLATE", {"html": None, "text": "\n" * 2 + "a\n" * 100_000}, "text"),
     ("INVALID_TEMPLATE", {"html": "<script>1</script>"}, "html, line 1"),
 ]
 
 
-@pytest.mark.parametrize(("code", "changes", "place"), WRONG)
-def test_a_wrong_mail_is_refused_with_its_code_and_place(
-    code: str, changes: dict[str, Any], place: str, alice: Caller
-) -> None:
-    refused = alice.send(**changes)
+def test_a_wrong_mail_is_refused_with_its_code_and_place(alice: Caller) -> None:
+    for code, changes, place in WRONG:
+        refused = alice.send(**changes)
 
-    assert (refused.status, refused.body["code"]) == (422, code), refused.body
-    assert refused.body["errors"][-1]["place"] == place
+        assert (refused.status, refused.body["code"]) == (422, code), changes
+        assert refused.body["errors"][-1]["place"] == place
     assert alice.get("/v1/email").body["mails"] == []
 
 
@@ -349,17 +305,6 @@ def test_a_batch_is_taken_in_its_order(alice: Caller) -> None:
     seen = [alice.get(mail["links"]["self"]).body for mail in taken.body["mails"]]
     assert [mail["subject"] for mail in seen] == ["Mail 0", "Mail 1", "Mail 2"]
     assert {mail["request_id"] for mail in seen} == {"r-1"}
-
-
-def test_a_batch_with_wrong_mails_names_each_and_stores_none(alice: Caller) -> None:
-    refused = alice.batch({}, {"subject": ""}, {"to": "x"}, {})
-
-    assert refused.status == 422
-    assert [(fault["index"], fault["code"]) for fault in refused.body["errors"]] == [
-        (1, "INVALID_TEMPLATE"),
-        (2, "INVALID_EMAIL"),
-    ]
-    assert alice.get("/v1/email").body["mails"] == []
 
 
 def test_a_batch_names_mails_of_the_wrong_form_beside_mails_that_cannot_be_sent(
@@ -399,16 +344,13 @@ def test_a_mail_of_a_batch_with_very_many_errors_is_named_once(alice: Caller) ->
     assert refused.body["more_errors"] == 10_999
 
 
-def test_a_batch_names_the_index_of_a_mail_without_the_right_form(alice: Caller) -> None:
-    refused = alice.batch({}, {"subject": 5})
-
-    [fault] = refused.body["errors"]
-    assert (refused.status, fault["index"], fault["place"]) == (422, 1, "subject")
-
-
-@pytest.mark.parametrize(("count", "status"), [(0, 422), (500, 202), (501, 422)])
-def test_a_batch_has_1_to_500_mails(count: int, status: int, alice: Caller) -> None:
-    assert alice.batch(*([{}] * count)).status == status
+def test_a_batch_has_1_to_500_mails(alice: Caller) -> None:
+    for count, status in (
+        (0, 422),
+        (500, 202),
+        (501, 422),
+    ):
+        assert alice.batch(*([{}] * count)).status == status, count
 
 
 def test_a_repeat_under_its_key_gets_the_same_answer(alice: Caller) -> None:
@@ -437,11 +379,6 @@ def test_a_key_with_another_body_is_a_conflict(alice: Caller) -> None:
     assert (refused.status, refused.body["code"]) == (409, "idempotency_key_reused")
 
 
-@pytest.mark.parametrize("key", ["x" * 256, "é", "a\x7f"])
-def test_a_key_has_1_to_255_printable_characters(key: str, alice: Caller) -> None:
-    assert alice.send(key).status == 422
-
-
 def test_a_test_keys_mail_is_a_test(alice: Caller) -> None:
     tester = caller("acme", is_test=True)
 
@@ -452,46 +389,21 @@ def test_a_test_keys_mail_is_a_test(alice: Caller) -> None:
     assert not alice.get(f"/v1/email/{real}").body["is_test"]
 
 
-@pytest.mark.parametrize(
-    ("scope", "status"), [(Scope.SEND, (202, 202, 403, 403)), (Scope.READ, (403, 403, 200, 200))]
-)
-def test_a_key_does_what_its_scopes_say(
-    scope: Scope, status: tuple[int, ...], alice: Caller
-) -> None:
-    id_ = alice.send().body["id"]
-    program = caller("acme", scopes=[scope])
-
-    replies = (
-        *(program.send(), program.batch({})),
-        *(program.get("/v1/email"), program.get(f"/v1/email/{id_}")),
-    )
-
-    assert tuple(reply.status for reply in replies) == status
-    assert {r.body["code"] for r in replies if r.status == 403} == {"scope_missing"}
-
-
 @pytest.mark.django_db(transaction=True)
-def test_a_mail_costs_one_question_to_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mail_costs_one_question_to_the_database_and_four_under_a_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(auth, "CACHE_SECONDS", 60.0)
     alice = caller("acme")
     alice.send()  # opens the stream and recognises the key
 
     with round_trips.counted() as count:
         assert alice.send().status == 202
-
-    assert count() == 1  # the mail, all of it
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_mail_under_a_key_costs_four(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auth, "CACHE_SECONDS", 60.0)
-    alice = caller("acme")
-    alice.send()
-
-    with round_trips.counted() as count:
+    with round_trips.counted() as count_with_key:
         assert alice.send("order-5").status == 202
 
-    assert count() == 4  # begin, the mail, the key, commit
+    assert count() == 1  # the mail, all of it
+    assert count_with_key() == 4  # begin, the mail, the key, commit
 
 
 def test_a_revoked_key_is_refused_within_a_second(alice: Caller) -> None:
