@@ -234,34 +234,23 @@ def test_the_dek_stands_under_the_title_and_before_the_body(news: Caller) -> Non
     assert "News</h1>" in shown["html"]
 
 
-def test_a_letter_whose_headline_has_only_a_dek_has_it_as_its_subject(news: Caller) -> None:
-    add(news, is_headline=True, dek="Of  May")
+def test_a_title_is_no_markdown_and_its_liquid_is_filled_in(news: Caller) -> None:
+    id_ = add(news, is_headline=True, title="News")
+    path = f"/v1/articles/news/slices/{id_}"
+    written = {"is_headline": True, "is_published": True, "body_md": "Hello."}
+    for title, subject in (
+        *((title, title) for title in ("# 1 * C# [a](b) <b>_x_</b> & `c` \\", "1. One", "- x")),
+        ("a | b ~~c~~ &amp; {", "a | b ~~c~~ &amp; {"),
+        ('For {{ name | append: "!" }}', "For [name]!"),
+    ):
+        news.ask("PUT", path, {**written, "title": title, "dek": title})
 
-    shown = preview_article(news).body
+        shown = preview_article(news).body
 
-    assert (shown["subject"], shown["dek"]) == ("Of May", "Of  May")
-    assert shown["text"].count("Of May") == 1
-
-
-@pytest.mark.parametrize(
-    "title", ["# 1 * C# [a](b) <b>_x_</b> & `c` \\", "1. One", "- x", "a | b ~~c~~ &amp; {"]
-)
-def test_a_title_is_no_markdown(news: Caller, title: str) -> None:
-    add(news, is_headline=True, title=title, dek=title, body_md="Hello.")
-
-    shown = preview_article(news).body
-
-    assert shown["subject"] == title, shown["findings"]
-    assert shown["text"].count(title) == 2
-
-
-def test_liquid_in_a_title_is_filled_in_as_in_the_subject(news: Caller) -> None:
-    add(news, is_headline=True, title='For {{ name | append: "!" }}', body_md="Hello.")
-
-    shown = preview_article(news).body
-
-    assert shown["subject"] == "For [name]!"
-    assert "For [name]!</h1>" in shown["html"]
+        assert shown["subject"] == subject, shown["findings"]
+        assert shown["text"].count(subject) == 2, title
+    news.ask("PUT", path, {**written, "dek": "Of  May"})
+    assert preview_article(news).body["subject"] == "Of May", "of a headline without a title"
 
 
 def test_only_what_is_published_at_the_time_is_shown(news: Caller) -> None:
