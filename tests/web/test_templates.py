@@ -94,14 +94,6 @@ def test_versions_are_numbered_and_come_back_as_they_were_written(alice: Caller)
     assert alice.get("/v1/templates/welcome").body["newest_version"] == 2
 
 
-def test_a_template_of_the_product_can_be_read(alice: Caller) -> None:
-    [listed] = alice.get("/v1/templates/open-seat/versions").body["versions"]
-    whole = alice.get("/v1/templates/open-seat/versions/1").body
-
-    assert listed["locales"] == [text["locale"] for text in whole["texts"]] == ["en", "pt", "ru"]
-    assert "courseTitle" in listed["required"]
-
-
 def test_a_version_that_is_not_there_is_not_found(alice: Caller) -> None:
     make_template(alice)
     add(alice)
