@@ -18,13 +18,22 @@ def ids(messages: Sequence[CheckMessage]) -> list[str | None]:
     return [message.id for message in messages]
 
 
-def test_a_missing_or_short_secret_key_is_found_but_in_development(settings: Settings) -> None:
-    for key, expected in (("", "postledger.E001"), ("x" * 49, "postledger.E002")):
-        settings.SECRET_KEY = key
-        assert ids(checks.secret_key()) == [expected]
-    settings.SECRET_KEY = "x" * 50
-    assert checks.secret_key() == []
-    settings.DEBUG, settings.SECRET_KEY = True, ""
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [("", ["postledger.E001"]), ("x" * 49, ["postledger.E002"]), ("x" * 50, [])],
+)
+def test_a_missing_or_short_secret_key_is_found(
+    key: str, expected: list[str], settings: Settings
+) -> None:
+    settings.SECRET_KEY = key
+
+    assert ids(checks.secret_key()) == expected
+
+
+def test_development_needs_no_secret_key(settings: Settings) -> None:
+    settings.DEBUG = True
+    settings.SECRET_KEY = ""
+
     assert checks.secret_key() == []
 
 

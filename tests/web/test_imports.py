@@ -240,6 +240,15 @@ def test_a_worker_that_is_to_stop_leaves_the_rest_to_the_next(alice: Caller, lar
     assert uploads.read_import(alice, large)["created"] == 25_000
 
 
+# What PostgreSQL says when no room is left, of one address.
+_FULL = """
+CREATE FUNCTION is_full() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
+CREATE TRIGGER is_full BEFORE INSERT ON contacts_contact FOR EACH ROW
+WHEN (NEW.address LIKE 'large@%') EXECUTE FUNCTION is_full()
+"""
+
+
 def test_an_import_that_cannot_go_on_says_why_and_lets_the_others_pass(alice: Caller) -> None:
     broken, sound = uploads.bring_import(alice), uploads.bring_import(alice)
     full = uploads.bring_import(alice, b"email\nlarge@example.com\n")
@@ -258,15 +267,6 @@ def test_an_import_that_cannot_go_on_says_why_and_lets_the_others_pass(alice: Ca
         assert import_["waiting"]["on"] == "another try"
     assert "not the file" in uploads.read_import(alice, broken)["waiting"]["why"]
     assert uploads.read_import(alice, sound)["state"] == "finished"
-
-
-# What PostgreSQL says when no room is left, of one address.
-_FULL = """
-CREATE FUNCTION is_full() RETURNS trigger LANGUAGE plpgsql AS
-$$ BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
-CREATE TRIGGER is_full BEFORE INSERT ON contacts_contact FOR EACH ROW
-WHEN (NEW.address LIKE 'large@%') EXECUTE FUNCTION is_full()
-"""
 
 
 # What is said of a file cannot be stored: that of one refusal, or all of it.

@@ -207,21 +207,6 @@ def test_what_one_request_bound_is_not_on_the_next_ones_line(
     assert "outbox_id" not in line
 
 
-def test_an_answer_lists_at_most_100_errors_and_says_how_many_more(alice: Caller) -> None:
-    mails = [{**MAIL, f"field{number}": 0} for number in range(130)]
-
-    status, body, _ = ask(
-        "POST",
-        "/v1/email/batch",
-        alice.token,
-        data=json.dumps({"mails": mails}),
-        content_type="application/json",
-    )
-
-    assert (status, len(body["errors"]), body["more_errors"]) == (422, 100, 30)
-    assert body["errors"][99]["index"] == 99
-
-
 def test_of_very_many_errors_only_the_number_is_told(alice: Caller) -> None:
     data = json.dumps({**MAIL, **{f"field{number}": 0 for number in range(99_000)}})
 

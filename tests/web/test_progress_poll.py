@@ -9,6 +9,7 @@ from django.conf import LazySettings
 from django.db import connection
 from django.test import Client
 
+from postledger.accounts.keys import Scope
 from postledger.accounts.models import Member
 from postledger.accounts.people.roles import Role
 from postledger.campaigns.models import Run
@@ -18,7 +19,7 @@ from postledger.deliveries.ledger.holds.limit_holds import LimitCause
 from postledger.deliveries.reasons import Reason
 from tests import cast
 from tests.web import newsroom
-from tests.web.callers import Caller
+from tests.web.callers import Caller, caller
 from tests.web.dashboard import people
 
 URL = "/mail/progress/poll/"
@@ -169,11 +170,9 @@ def test_a_run_is_completed_when_nothing_waits_also_with_failures(alice: Caller)
     assert poll(alice) == NOTHING
 
 
-def test_a_paused_run_waits_for_a_person_and_a_cancelled_one_is_completed(alice: Caller) -> None:
+def test_a_cancelled_run_is_completed_and_no_longer_deferred(alice: Caller) -> None:
     run_id = launch(alice, "one")
     alice.post(f"/v1/runs/{run_id}/pause", None)
-    assert poll(alice) == {**NOTHING, "queued_count": 1, "reason_code": "paused"}
-
     alice.post(f"/v1/runs/{run_id}/cancel", None)
 
     assert status_of(run_id) == ("COMPLETED", None, None)
@@ -197,19 +196,29 @@ def test_of_several_campaigns_the_longest_running_is_active(alice: Caller) -> No
     assert poll(alice)["active_campaign"]["run_id"] == first
 
 
-def test_tests_and_the_runs_of_others_are_no_part_of_the_queue(
-    alice: Caller, charlie: Caller
-) -> None:
-    id_ = newsroom.make_campaign(alice)
-    alice.post(f"/v1/campaigns/{id_}/test", {"addresses": ["a@example.com"]})
-    assert poll(alice) == NOTHING
+def test_a_pause_is_shown_where_no_other_run_goes_on_earlier(alice: Caller) -> None:
+    run_id = launch(alice, "one")
+    alice.post(f"/v1/runs/{run_id}/pause", None)
 
+    assert poll(alice) == {**NOTHING, "queued_count": 1, "reason_code": "paused"}
+
+
+def test_charlie_sees_nothing_of_acmes_queue(alice: Caller, charlie: Caller) -> None:
     launch(alice, "one")
     defer(launch(alice, "two"), LimitCause(Reason.DAILY_LIMIT, SOON))
+
     assert poll(charlie) == NOTHING
 
 
-def test_without_a_key_and_a_session_it_is_shown_to_nobody(alice: Caller) -> None:
+def test_tests_are_no_part_of_the_queue(alice: Caller) -> None:
+    id_ = newsroom.make_campaign(alice)
+    alice.post(f"/v1/campaigns/{id_}/test", {"addresses": ["a@example.com"]})
+
+    assert poll(alice) == NOTHING
+
+
+def test_it_takes_a_key_that_reads_campaigns(alice: Caller) -> None:
+    assert caller("acme", scopes=[Scope.READ]).get(URL).status == 403
     assert Client().get(URL).status_code == 401
     assert alice.get(URL).headers["Cache-Control"] == "no-store"
 
@@ -231,7 +240,7 @@ def test_a_member_who_is_signed_in_reads_it_without_a_key(alice: Caller) -> None
     assert people.person(workspace="globex").client.get(URL).json() == NOTHING
 
 
-def test_a_member_of_two_workspaces_reads_the_one_seen_last_until_they_are_removed(
+def test_a_member_of_two_workspaces_reads_the_one_seen_last(
     alice: Caller,
 ) -> None:
     launch(alice, "one")

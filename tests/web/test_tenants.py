@@ -1,6 +1,7 @@
 """Charlie belongs to globex, and finds nothing of acme at any address of the API."""
 
 from collections.abc import Callable
+from uuid import uuid4
 
 from django.conf import LazySettings
 
@@ -16,6 +17,11 @@ from tests.web import newsroom
 from tests.web.callers import Caller, Reply
 
 type Attempt = Callable[[Caller, str], Reply]
+MAILS: dict[str, Attempt] = {
+    "getMail": lambda who, id_: who.get(f"/v1/email/{id_}"),
+    "explainWait": lambda who, id_: who.get(f"/v1/why/{id_}"),
+    "cancelMail": lambda who, id_: who.ask("DELETE", f"/v1/email/{id_}"),
+}
 SLICES: dict[str, Attempt] = {
     "changeSlice": lambda who, path: who.ask("PUT", f"/v1/articles/{path}", {"title": "a"}),
     "deleteSlice": lambda who, path: who.ask("DELETE", f"/v1/articles/{path}"),
@@ -35,6 +41,20 @@ ATTENTION: dict[str, Attempt] = {
     "requeueDeadLetters": lambda who, id_: who.post("/v1/dead-letters/requeue", {"ids": [id_]}),
     "discardDeadLetters": lambda who, id_: who.post("/v1/dead-letters/discard", {"ids": [id_]}),
 }
+
+
+def test_a_mail_of_acme_is_to_charlie_as_one_that_does_not_exist(
+    alice: Caller, charlie: Caller
+) -> None:
+    id_ = alice.send().body["id"]
+    own = DeliveryId.parse(id_)
+    assert own
+    random = DeliveryId(own.stream_id, 10**15).text()
+
+    for attempt in MAILS.values():
+        assert_not_found(attempt, charlie, id_, random, str(uuid4()), "x")
+
+    assert alice.get(f"/v1/email/{id_}").body["state"] == "waiting"
 
 
 def test_a_try_and_a_campaigns_mail_are_not_found_either(alice: Caller) -> None:
