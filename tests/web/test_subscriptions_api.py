@@ -133,6 +133,23 @@ def test_who_left_a_list_comes_back_by_their_own_word_alone(alice: Caller, r1: s
     assert alice.get("/v1/suppressions").body["suppressions"] == []
 
 
+def test_a_program_that_repeats_itself_brings_back_nobody_who_left_everything(
+    alice: Caller, r1: str
+) -> None:
+    alice.post("/v1/lists", {"key": "offers", "name": "Offers"})
+    put(alice, r1, state="active")
+    put(alice, r1, "offers", state="active")
+    alice.post(f"{r1}/unsubscribe", {})
+    leave(alice, r1)
+    put(alice, r1, state="pending")
+    confirm(alice, r1)
+    assert read_subscriptions(alice, r1) == {"news": "active", "offers": "unsubscribed"}
+
+    states = [put(alice, r1, "offers", state="active").body["state"] for _ in range(3)]
+
+    assert states == ["pending"] * 3
+
+
 def test_who_was_never_on_a_list_can_be_kept_from_it(alice: Caller, r1: str) -> None:
     assert leave(alice, r1).status == 204
 

@@ -114,6 +114,14 @@ def test_each_mail_of_a_batch_has_its_own_warnings(alice: Caller) -> None:
     ]
 
 
+def test_a_hostile_number_of_unknown_variables_is_20_warnings(alice: Caller) -> None:
+    taken = by_template(alice, variables=VARIABLES | {"x" * 1_000 + str(n): n for n in range(50)})
+
+    assert taken.status == 202
+    assert len(taken.body["warnings"]) == 20
+    assert all(len(warning["place"]) < 100 for warning in taken.body["warnings"])
+
+
 def test_a_repeat_gets_the_warnings_of_the_first_answer_whatever_became_of_the_template(
     alice: Caller,
 ) -> None:
@@ -206,6 +214,28 @@ def test_a_batch_of_costly_mails_is_refused_as_a_whole(alice: Caller) -> None:
 
     assert (refused.status, refused.body["code"]) == (422, "content_too_costly")
     assert len(alice.get("/v1/email").body["mails"]) == 1
+
+
+def test_a_repeat_under_a_key_is_told_apart_by_its_variables(alice: Caller) -> None:
+    def send(**variables: str) -> Reply:
+        template = {**TEMPLATE, "variables": VARIABLES | variables}
+        return alice.send("key", subject=None, html=None, template=template)
+
+    first, again, other = send(), send(), send(notes="Hurry")
+
+    assert first.body == again.body
+    assert (other.status, other.body["code"]) == (409, "idempotency_key_reused")
+
+
+def test_a_full_batch_of_bills_is_no_costly_request(alice: Caller) -> None:
+    line = (
+        "<tr><td>{{ item.name | upcase }}</td><td>{{ item.price | times: 2 | round: 2 }}</td></tr>"
+    )
+    body = "<p>Dear {{ name | default: 'customer' }}</p>" + "<p class='a'>Thank you.</p>" * 500
+    add_template(alice, f"{body}<table>{{% for item in list %}}{line}{{% endfor %}}</table>")
+    items = [{"name": f"Thing {number}", "price": number / 7} for number in range(10)]
+
+    assert send_batch(alice, 500, variables={"list": items}).status == 202
 
 
 @pytest.fixture
