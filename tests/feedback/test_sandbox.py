@@ -6,7 +6,7 @@ from postledger.accounts import provider_accounts
 from postledger.accounts.models import Sender
 from postledger.contacts.models import Contact
 from postledger.contacts.states import ContactState
-from postledger.deliveries import entries, ledger, queries
+from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import Body, NewDelivery, StreamKind
 from postledger.deliveries.states import State
 from postledger.workers import emitted_events
@@ -62,14 +62,3 @@ def test_test_mail_has_no_account_and_no_events(workspace_id: int) -> None:
 
     assert emitted_events.store_waiting() == 0
     assert Contact.objects.get().state == "active"
-
-
-def test_what_was_offered_is_stored_once_however_often(workspace_id: int) -> None:
-    stream_id = cast.stream(mails=1)
-    cast.book(stream_id, lambda at: entries.accepted(at, message_id="m"))
-    account_id = Sender.objects.get().account_id or 0
-    for _ in range(3):
-        emitted_events.offer(account_id, "sandbox-1", "[]")
-
-    assert emitted_events.store_waiting() == 3
-    assert reports.apply_all().message_count == 1

@@ -218,16 +218,20 @@ def test_an_account_that_is_not_there_is_refused_like_one_with_another_key(
 
 
 def test_another_method_is_refused() -> None:
-    reply = Client().get("/sendgrid-events/1")
+    for path in ("/sendgrid-events/1", "/ses-events"):
+        reply = Client().get(path)
+        assert (reply.status_code, reply["Allow"]) == (405, "POST"), path
 
-    assert (reply.status_code, reply["Allow"]) == (405, "POST")
 
+def test_a_url_without_an_account_is_not_found() -> None:
+    for path in (
+        "/sendgrid-events/",
+        "/sendgrid-events/x",
+        "/sendgrid-events/-1",
+    ):
+        reply = Client().post(path, BODY, content_type="application/json")
 
-@pytest.mark.parametrize("path", ["/sendgrid-events/", "/sendgrid-events/x", "/sendgrid-events/-1"])
-def test_a_url_without_an_account_is_not_found(path: str) -> None:
-    reply = Client().post(path, BODY, content_type="application/json")
-
-    assert (reply.status_code, reply["Content-Type"]) == (404, "application/problem+json")
+        assert (reply.status_code, reply["Content-Type"]) == (404, "application/problem+json"), path
 
 
 def test_any_host_name_is_served(webhook: Webhook) -> None:

@@ -15,7 +15,6 @@ from django.db import connection
 
 from postledger.accounts import keys
 from postledger.accounts.keys import Scope
-from postledger.content.rendering.liquid import liquid
 from tests.fakes import notion
 from tests.fakes import notion_pages as pages
 from tests.journeys import rig, stage
@@ -146,12 +145,3 @@ def _is_part(expected: object, actual: object) -> bool:
             name in actual and _is_part(value, actual[name]) for name, value in expected.items()
         )
     return expected == actual
-
-
-def test_every_tag_and_filter_stands_on_the_page_about_liquid() -> None:
-    page = (DOCS / "reference/liquid.md").read_text()
-    lines = dict(re.findall(r"^(Tags|Filters): (.*)\.$", page, re.MULTILINE))
-    named = {kind: set(re.findall(r"`(\w+)`", line)) for kind, line in lines.items()}
-
-    assert named["Filters"] == {*liquid._FILTERS, "date"}
-    assert named["Tags"] == liquid._TAGS - {"content", "output", "illegal", "#"} | {"raw"}

@@ -170,10 +170,3 @@ def _wait_for_mail(shell: Shell, printed: str) -> str:
     # The books follow the answer of the server.
     rig.until(lambda: "1 accepted" in shell.type("postledger audit"), seconds=PATIENCE, every=0.5)
     return more
-
-
-def test_the_readme_is_short_and_says_to_keep_the_secrets() -> None:
-    assert len(README.splitlines()) <= 120
-    [line] = [line for line in README.splitlines() if line.startswith("**Keep a copy")]
-    assert "`SECRET_KEY`" in line
-    assert "`UNSUBSCRIBE_SECRET`" in line

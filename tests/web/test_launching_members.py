@@ -45,8 +45,12 @@ def test_a_launch_with_a_members_key_is_the_members(alice: Caller, member_id: in
     run_id = launch(mine, newsroom.make_campaign(mine))
     rest = alice.post(f"/v1/runs/{run_id}/remaining", None).body["run_id"]
     rest_of_mine = mine.post(f"/v1/runs/{run_id}/remaining", None).body["run_id"]
+    path = f"/v1/campaigns/{newsroom.make_campaign(mine, tag='c')}/test"
+    tested = mine.post(path, {"addresses": ["a@example.com"]}).body["run_id"]
+    by_nobody = launch(alice, newsroom.make_campaign(alice, tag="d"))
 
-    assert [member_of(id_) for id_ in (run_id, rest, rest_of_mine)] == [member_id, None, member_id]
+    assert [member_of(id_) for id_ in (run_id, rest_of_mine, tested)] == [member_id] * 3
+    assert (member_of(rest), member_of(by_nobody)) == (None, None)
 
 
 def test_a_scheduled_launch_stays_the_members(alice: Caller, member_id: int) -> None:
@@ -57,15 +61,6 @@ def test_a_scheduled_launch_stays_the_members(alice: Caller, member_id: int) -> 
     run_id = launch(mine, campaign["id"])
 
     assert member_of(run_id) == member_id
-
-
-def test_a_test_is_the_members_too(alice: Caller, member_id: int) -> None:
-    mine = caller("acme", member_id=member_id)
-    campaign_id = newsroom.make_campaign(mine)
-
-    tested = mine.post(f"/v1/campaigns/{campaign_id}/test", {"addresses": ["a@example.com"]})
-
-    assert member_of(tested.body["run_id"]) == member_id
 
 
 def test_a_launch_into_the_sandbox_is_nobodys(alice: Caller, member_id: int) -> None:
@@ -89,7 +84,3 @@ def test_an_article_that_is_sent_in_one_request_is_the_members(
 
     assert first.body == again.body
     assert member_of(first.body["run_id"]) == member_id
-
-
-def test_a_key_that_names_nobody_launches_for_nobody(alice: Caller, member_id: int) -> None:
-    assert member_of(launch(alice, newsroom.make_campaign(alice))) is None

@@ -11,7 +11,6 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 import postledger.notifications.jobs
-from postledger.accounts.keys import Scope
 from postledger.deliveries import ledger
 from postledger.deliveries.reasons import Reason
 from postledger.notifications.fan_out import planner
@@ -20,9 +19,9 @@ from postledger.notifications.states import Skip
 from tests import cast as books
 from tests.deliveries import views
 from tests.notifications import cast, queue
-from tests.notifications.mail_job_corpus import ACCEPTED, LEAST, REFUSED, make_job
+from tests.notifications.mail_job_corpus import LEAST
 from tests.web import newsroom
-from tests.web.callers import Caller, caller
+from tests.web.callers import Caller
 
 SCHEMA = Path(postledger.notifications.jobs.__path__[0]) / "mail_job.schema.json"
 
@@ -61,11 +60,18 @@ def test_the_schema_is_served_word_for_word_to_everybody() -> None:
     assert answer.content == SCHEMA.read_bytes()
 
 
-@pytest.mark.parametrize("path", ["mail_job/1.1", "mail_job/2.0", "mail_job/1.0/x", "mail"])
-def test_there_is_no_other_schema(path: str, db: None) -> None:
-    answer = Client().get(f"/schemas/{path}")
+def test_there_is_no_other_schema(db: None) -> None:
+    for path in (
+        "mail_job/1.1",
+        "mail_job/2.0",
+        "mail_job/1.0/x",
+        "mail",
+    ):
+        answer = Client().get(f"/schemas/{path}")
 
-    assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
+        assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json"), (
+            path
+        )
 
 
 def test_a_document_that_was_read_can_be_posted_and_makes_one_mail(
@@ -95,24 +101,15 @@ def test_a_notification_is_told_with_its_status_and_why(alice: Caller, row: Noti
     assert (sent["event_id"], sent["subscription_id"]) == (row.event_id, row.subscription_id)
 
 
-@pytest.mark.parametrize("name", [*list(ACCEPTED)[::6]])
-def test_what_the_schema_accepts_is_refused_only_for_its_ids(
-    name: str, alice: Caller, topic: Topic
-) -> None:
+def test_a_document_is_refused_for_its_ids_or_for_its_form(alice: Caller, topic: Topic) -> None:
     absent = {"notificationId": 2**60, "openEventId": 2**60, "subscriptionId": 2**60}
 
-    reply = alice.post("/v1/mail-jobs", make_job(ACCEPTED[name]) | absent)
+    unknown = alice.post("/v1/mail-jobs", {**LEAST, **absent})
+    malformed = alice.post("/v1/mail-jobs", {**LEAST, "surprise": 1})
 
-    assert (reply.status, reply.body["code"]) == (422, "invalid_mail_job")
-    assert [issue["place"] for issue in reply.body["errors"]] == [*absent]
-
-
-@pytest.mark.parametrize("name", [*list(REFUSED)[::5]])
-def test_what_the_schema_refuses_is_refused(name: str, alice: Caller) -> None:
-    reply = alice.post("/v1/mail-jobs", make_job(REFUSED[name]))
-
-    assert reply.status == 422
-    assert reply.body["code"] in {"invalid_mail_job", "unsupported_mail_job_version"}
+    assert (unknown.status, unknown.body["code"]) == (422, "invalid_mail_job")
+    assert [issue["place"] for issue in unknown.body["errors"]] == [*absent]
+    assert (malformed.status, malformed.body["code"]) == (422, "invalid_mail_job")
 
 
 def test_another_tenant_finds_nothing(charlie: Caller, alice: Caller, row: Notification) -> None:
@@ -126,19 +123,6 @@ def test_another_tenant_finds_nothing(charlie: Caller, alice: Caller, row: Notif
         assert charlie.get(path).status == 404
     assert charlie.post("/v1/mail-jobs", document).status == 422
     assert alice.get(f"/v1/notifications/{row.pk}").body["mail_id"] is None
-
-
-def test_jobs_take_their_scopes(row: Notification) -> None:
-    reader = caller("acme", scopes=[Scope.NOTIFICATIONS_READ])
-    publisher = caller("acme", scopes=[Scope.EVENTS_PUBLISH])
-    person_reader = caller("acme", scopes=[Scope.NOTIFICATIONS_READ, Scope.CONTACTS_READ])
-
-    assert person_reader.get(f"/v1/notifications/{row.pk}/job").status == 403
-    assert reader.get(f"/v1/notifications/{row.pk}").status == 200
-    assert reader.get(f"/v1/notifications/{row.pk}/job").status == 403
-    assert reader.post("/v1/mail-jobs", dict(LEAST)).status == 403
-    assert publisher.get(f"/v1/notifications/{row.pk}").status == 403
-    assert publisher.post("/v1/mail-jobs", dict(LEAST)).status == 422
 
 
 def test_why_tells_of_a_notification_that_waits_for_its_job(
@@ -184,27 +168,18 @@ def test_why_tells_that_earlier_notifications_may_be_enough(alice: Caller, topic
     assert cause["resumed_by"] == "the earlier notifications get their results"
 
 
-@pytest.mark.parametrize("code", [code for code in Skip if code is not Skip.EXPIRED])
-def test_every_skip_is_told_in_a_sentence(code: Skip, alice: Caller, topic: Topic) -> None:
-    subscription = cast.subscribe(topic, "alice")
-    row = queue.pend(cast.event(topic), subscription, end="skipped", code=code.value)
+def test_why_tells_every_skip_in_a_sentence(alice: Caller, topic: Topic) -> None:
+    for code in Skip:
+        if code is Skip.EXPIRED:
+            continue
+        subscription = cast.subscribe(topic, f"r-{code}")
+        row = queue.pend(cast.event(topic), subscription, end="skipped", code=code.value)
 
-    [cause] = alice.get(f"/v1/why/notification:{row.pk}").body["causes"]
+        [cause] = alice.get(f"/v1/why/notification:{row.pk}").body["causes"]
 
-    assert cause["code"] == code
-    assert cause["sentence"].endswith(".")
-
-
-def test_why_tells_why_a_notification_was_skipped(alice: Caller, topic: Topic) -> None:
-    row = queue.pend(
-        cast.event(topic), cast.subscribe(topic, "alice"), end="skipped", code="duplicate"
-    )
-
-    [cause] = alice.get(f"/v1/why/notification:{row.pk}").body["causes"]
-
-    assert (cause["code"], cause["resumed_by"]) == ("duplicate", "")
-    assert cause["sentence"].endswith(".")
-    assert "duplicate since" in say(f"notification:{row.pk}")
+        assert (cause["code"], cause["resumed_by"]) == (code, "")
+        assert cause["sentence"].endswith("."), code
+        assert f"{code} since" in say(f"notification:{row.pk}")
 
 
 def test_why_tells_of_an_event_that_is_not_planned(alice: Caller, topic: Topic) -> None:
@@ -228,8 +203,13 @@ def test_nothing_keeps_an_event_back_that_was_told_to_all(alice: Caller, topic: 
     assert "was accepted" in say(f"notification:{row.pk}")
 
 
-@pytest.mark.parametrize("id_", ["notification:0", "event:x", "notification:", "event:²"])
-def test_why_does_not_know_what_is_not_there(id_: str, alice: Caller) -> None:
-    assert alice.get(f"/v1/why/{id_}").status == 404
-    with pytest.raises(CommandError):
-        say(id_)
+def test_why_does_not_know_what_is_not_there(alice: Caller) -> None:
+    for id_ in (
+        "notification:0",
+        "event:x",
+        "notification:",
+        "event:²",
+    ):
+        assert alice.get(f"/v1/why/{id_}").status == 404, id_
+        with pytest.raises(CommandError):
+            say(id_)

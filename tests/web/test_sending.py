@@ -1,8 +1,6 @@
 """Journeys of mails that are asked for over HTTP."""
 
 import base64
-import json
-import re
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +9,6 @@ import pytest
 from django.db import connection
 
 from postledger.accounts import keys
-from postledger.accounts.keys import Scope
 from postledger.contacts.models import Contact
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.ledger import LimitCause
@@ -178,52 +175,34 @@ def test_the_record_of_a_mail_agrees_with_itself(alice: Caller) -> None:
     assert timeline[-1]["at"] <= seen["sent_at"] == seen["settled_at"]
 
 
-def test_a_record_has_no_word_of_the_views(alice: Caller) -> None:
-    id_ = alice.send().body["id"]
-    cast.book(stream_of(id_), lambda at: entries.accepted(at, message_id="m-1", duration_ms=1))
-
-    written = json.dumps(alice.get(f"/v1/email/{id_}").body)
-
-    assert "sesMessageId" not in written
-    assert re.findall(r'"([a-z]+[A-Z]\w*)":', written) == []
-
-
-def test_a_mail_that_was_cancelled_before_any_try_was_received(alice: Caller) -> None:
-    id_ = alice.send().body["id"]
-    ledger.cancel(stream_of(id_), actor="bob")
-    ledger.drain(stream_of(id_))
-
-    seen = alice.get(f"/v1/email/{id_}").body
-
-    assert [step["type"] for step in seen["timeline"]] == ["RECEIVED", "CANCELLED"]
-    assert seen["timeline"][0]["at"] == seen["created_at"]
-
-
-def test_a_scheduled_mail_keeps_the_time_at_which_it_was_received(alice: Caller) -> None:
-    id_ = alice.send().body["id"]
+def test_a_mail_keeps_the_time_at_which_it_was_received(alice: Caller) -> None:
+    cancelled = alice.send().body["id"]
+    ledger.cancel(stream_of(cancelled), actor="bob")
+    ledger.drain(stream_of(cancelled))
+    sent = alice.send().body["id"]
     with connection.cursor() as cursor:
         cursor.execute("UPDATE deliveries_delivery SET planned_at = planned_at - interval '2 days'")
-    cast.book(stream_of(id_), lambda at: entries.accepted(at, message_id="m-1"))
+    cast.book(stream_of(sent), lambda at: entries.accepted(at, message_id="m-1"))
 
-    received, validated, *_ = alice.get(f"/v1/email/{id_}").body["timeline"]
+    of_cancelled = alice.get(f"/v1/email/{cancelled}").body
+    received, validated, *_ = alice.get(f"/v1/email/{sent}").body["timeline"]
 
+    assert [step["type"] for step in of_cancelled["timeline"]] == ["RECEIVED", "CANCELLED"]
+    assert of_cancelled["timeline"][0]["at"] == of_cancelled["created_at"]
     waited = datetime.fromisoformat(validated["at"]) - datetime.fromisoformat(received["at"])
     assert waited > timedelta(days=1)
 
 
-@pytest.mark.parametrize("state", ["accepted", "failed"])
-def test_a_list_of_mails_says_the_same_as_their_records(state: str, alice: Caller) -> None:
-    id_ = alice.send().body["id"]
-    results = {
-        "accepted": lambda at: entries.accepted(at, message_id="m"),
-        "failed": lambda at: entries.refused(at, code="550 5.1.1", detail="Unknown."),
-    }
-    cast.book(stream_of(id_), results[state])
+def test_a_list_of_mails_says_the_same_as_their_records(alice: Caller) -> None:
+    for result in (
+        lambda at: entries.accepted(at, message_id="m"),
+        lambda at: entries.refused(at, code="550 5.1.1", detail="Unknown."),
+    ):
+        cast.book(stream_of(alice.send().body["id"]), result)
 
-    [listed] = alice.get("/v1/email").body["mails"]
-    record = alice.get(f"/v1/email/{id_}").body
-
-    assert listed == {name: record[name] for name in listed}
+    for listed in alice.get("/v1/email").body["mails"]:
+        record = alice.get(f"/v1/email/{listed['id']}").body
+        assert listed == {name: record[name] for name in listed}
 
 
 def test_a_text_alone_is_a_mail_with_html_made_from_it(alice: Caller) -> None:
@@ -289,55 +268,42 @@ def test_everything_a_mail_may_have_is_taken(alice: Caller) -> None:
 
 # code, what is changed, place
 WRONG: list[tuple[str, dict[str, Any], str]] = [
-    ("INVALID_PAYLOAD", {"subject": None}, "subject"),
-    ("INVALID_PAYLOAD", {"html": None}, "text"),
-    ("INVALID_PAYLOAD", {"to": None}, "to"),
     ("INVALID_PAYLOAD", {"subject": 5}, "subject"),
-    ("INVALID_PAYLOAD", {"surprise": 1}, "surprise"),
     ("INVALID_PAYLOAD", {"to": {"email": "a@example.com", "surprise": 1}}, "to.surprise"),
     ("INVALID_PAYLOAD", {"tags": ["a b"]}, "tags"),
-    ("INVALID_PAYLOAD", {"tags": "a"}, "tags"),
     ("INVALID_PAYLOAD", {"headers": {"Bcc": "x@example.com"}}, "headers"),
     ("INVALID_PAYLOAD", {"sender": "who@example.com"}, "sender"),
     ("INVALID_PAYLOAD", {"reply_to": "x"}, "reply_to"),
-    ("INVALID_PAYLOAD", {"send_at": "tomorrow"}, "send_at"),
     ("INVALID_PAYLOAD", {"send_at": "2026-01-01T00:00:00"}, "send_at"),
     ("INVALID_PAYLOAD", {"send_at": "2999-01-01T00:00:00Z"}, "send_at"),
     ("INVALID_PAYLOAD", {"send_at": 5}, "send_at"),
     ("INVALID_PAYLOAD", {"recipient": {"email": "alice@example.com"}}, "recipient"),
     ("INVALID_PAYLOAD", {"recipient": {"email": "bob@example.com", "id": 1}}, "recipient.email"),
-    ("INVALID_PAYLOAD", {"recipient": {"email": "alice@example.com", "id": "1"}}, "recipient.id"),
     ("INVALID_PAYLOAD", {"html": "\x00"}, "html"),
     ("INVALID_PAYLOAD", {"html": "\ud800"}, "html"),
-    (
-        "INVALID_PAYLOAD",
-        {"attachments": [{"filename": "a", "content_type": "a/b", "content": "***"}]},
-        "attachments.0.content",
-    ),
-    (
-        "INVALID_PAYLOAD",
-        {"attachments": [{"filename": "a", "content_type": "a/b", "content": {}}]},
-        "attachments.0.content",
+    *(
+        (
+            "INVALID_PAYLOAD",
+            {"attachments": [{"filename": "a", "content_type": "a/b", "content": content}]},
+            "attachments.0.content",
+        )
+        for content in ("***", {})
     ),
     ("RECIPIENT_NOT_FOUND", {"recipient": {"email": "alice@example.com", "id": 1}}, "recipient"),
     ("INVALID_EMAIL", {"to": "nobody"}, "to"),
     ("INVALID_TEMPLATE", {"subject": ""}, "subject"),
-    ("INVALID_TEMPLATE", {"subject": "x" * 151}, "subject"),
-    ("INVALID_TEMPLATE", {"html": " "}, "html"),
     ("INVALID_TEMPLATE", {"html": None, "text": " "}, "html"),
     ("INVALID_TEMPLATE", {"html": None, "text": "\n" * 2 + "a\n" * 100_000}, "text"),
     ("INVALID_TEMPLATE", {"html": "<script>1</script>"}, "html, line 1"),
 ]
 
 
-@pytest.mark.parametrize(("code", "changes", "place"), WRONG)
-def test_a_wrong_mail_is_refused_with_its_code_and_place(
-    code: str, changes: dict[str, Any], place: str, alice: Caller
-) -> None:
-    refused = alice.send(**changes)
+def test_a_wrong_mail_is_refused_with_its_code_and_place(alice: Caller) -> None:
+    for code, changes, place in WRONG:
+        refused = alice.send(**changes)
 
-    assert (refused.status, refused.body["code"]) == (422, code), refused.body
-    assert refused.body["errors"][-1]["place"] == place
+        assert (refused.status, refused.body["code"]) == (422, code), changes
+        assert refused.body["errors"][-1]["place"] == place
     assert alice.get("/v1/email").body["mails"] == []
 
 
@@ -349,17 +315,6 @@ def test_a_batch_is_taken_in_its_order(alice: Caller) -> None:
     seen = [alice.get(mail["links"]["self"]).body for mail in taken.body["mails"]]
     assert [mail["subject"] for mail in seen] == ["Mail 0", "Mail 1", "Mail 2"]
     assert {mail["request_id"] for mail in seen} == {"r-1"}
-
-
-def test_a_batch_with_wrong_mails_names_each_and_stores_none(alice: Caller) -> None:
-    refused = alice.batch({}, {"subject": ""}, {"to": "x"}, {})
-
-    assert refused.status == 422
-    assert [(fault["index"], fault["code"]) for fault in refused.body["errors"]] == [
-        (1, "INVALID_TEMPLATE"),
-        (2, "INVALID_EMAIL"),
-    ]
-    assert alice.get("/v1/email").body["mails"] == []
 
 
 def test_a_batch_names_mails_of_the_wrong_form_beside_mails_that_cannot_be_sent(
@@ -399,21 +354,20 @@ def test_a_mail_of_a_batch_with_very_many_errors_is_named_once(alice: Caller) ->
     assert refused.body["more_errors"] == 10_999
 
 
-def test_a_batch_names_the_index_of_a_mail_without_the_right_form(alice: Caller) -> None:
-    refused = alice.batch({}, {"subject": 5})
-
-    [fault] = refused.body["errors"]
-    assert (refused.status, fault["index"], fault["place"]) == (422, 1, "subject")
-
-
-@pytest.mark.parametrize(("count", "status"), [(0, 422), (500, 202), (501, 422)])
-def test_a_batch_has_1_to_500_mails(count: int, status: int, alice: Caller) -> None:
-    assert alice.batch(*([{}] * count)).status == status
+def test_a_batch_has_1_to_500_mails(alice: Caller) -> None:
+    for count, status in (
+        (0, 422),
+        (500, 202),
+        (501, 422),
+    ):
+        assert alice.batch(*([{}] * count)).status == status, count
 
 
-def test_a_repeat_under_its_key_gets_the_same_answer(alice: Caller) -> None:
+def test_a_repeat_under_its_key_gets_the_same_answer_in_whatever_order_its_json_is(
+    alice: Caller,
+) -> None:
     first = alice.send("order-5")
-    again = alice.send("order-5")
+    again = alice.post("/v1/email/send", dict(reversed(MAIL.items())), Idempotency_Key="order-5")
 
     assert (again.status, again.body) == (202, first.body)
     assert "Idempotency-Replayed" not in first.headers
@@ -422,24 +376,12 @@ def test_a_repeat_under_its_key_gets_the_same_answer(alice: Caller) -> None:
     assert len(alice.get("/v1/email").body["mails"]) == 1
 
 
-def test_a_repeat_may_write_its_json_in_another_order(alice: Caller) -> None:
-    first = alice.post("/v1/email/send", MAIL, Idempotency_Key="k")
-    again = alice.post("/v1/email/send", dict(reversed(list(MAIL.items()))), Idempotency_Key="k")
-
-    assert again.body == first.body
-
-
 def test_a_key_with_another_body_is_a_conflict(alice: Caller) -> None:
     alice.send("order-5")
 
     refused = alice.send("order-5", subject="Other")
 
     assert (refused.status, refused.body["code"]) == (409, "idempotency_key_reused")
-
-
-@pytest.mark.parametrize("key", ["x" * 256, "é", "a\x7f"])
-def test_a_key_has_1_to_255_printable_characters(key: str, alice: Caller) -> None:
-    assert alice.send(key).status == 422
 
 
 def test_a_test_keys_mail_is_a_test(alice: Caller) -> None:
@@ -452,46 +394,21 @@ def test_a_test_keys_mail_is_a_test(alice: Caller) -> None:
     assert not alice.get(f"/v1/email/{real}").body["is_test"]
 
 
-@pytest.mark.parametrize(
-    ("scope", "status"), [(Scope.SEND, (202, 202, 403, 403)), (Scope.READ, (403, 403, 200, 200))]
-)
-def test_a_key_does_what_its_scopes_say(
-    scope: Scope, status: tuple[int, ...], alice: Caller
-) -> None:
-    id_ = alice.send().body["id"]
-    program = caller("acme", scopes=[scope])
-
-    replies = (
-        *(program.send(), program.batch({})),
-        *(program.get("/v1/email"), program.get(f"/v1/email/{id_}")),
-    )
-
-    assert tuple(reply.status for reply in replies) == status
-    assert {r.body["code"] for r in replies if r.status == 403} == {"scope_missing"}
-
-
 @pytest.mark.django_db(transaction=True)
-def test_a_mail_costs_one_question_to_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mail_costs_one_question_to_the_database_and_four_under_a_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(auth, "CACHE_SECONDS", 60.0)
     alice = caller("acme")
     alice.send()  # opens the stream and recognises the key
 
     with round_trips.counted() as count:
         assert alice.send().status == 202
-
-    assert count() == 1  # the mail, all of it
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_mail_under_a_key_costs_four(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auth, "CACHE_SECONDS", 60.0)
-    alice = caller("acme")
-    alice.send()
-
-    with round_trips.counted() as count:
+    with round_trips.counted() as count_with_key:
         assert alice.send("order-5").status == 202
 
-    assert count() == 4  # begin, the mail, the key, commit
+    assert count() == 1  # the mail, all of it
+    assert count_with_key() == 4  # begin, the mail, the key, commit
 
 
 def test_a_revoked_key_is_refused_within_a_second(alice: Caller) -> None:

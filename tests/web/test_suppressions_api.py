@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from tests.web.callers import Caller
 from tests.web.test_contacts_api import make_contact
 
@@ -58,37 +56,19 @@ def test_one_list_is_kept_from_an_address_and_its_contact(alice: Caller) -> None
     assert [item["list"] for item in alice.get("/v1/suppressions").body["suppressions"]] == [None]
 
 
-def test_of_several_reasons_the_strongest_is_kept(alice: Caller) -> None:
-    reasons = [
-        suppress(alice, reason=reason)["reason"] for reason in ("by_hand", "bounced", "complained")
-    ]
-
-    assert reasons == ["by_hand", "bounced", "bounced"]
-
-
-def test_whose_owner_had_left_is_restored_in_two_steps(alice: Caller) -> None:
-    suppress(alice, reason="unsubscribed")
-    suppress(alice, reason="bounced")
-
-    first, second = restore(alice), restore(alice)
-
-    assert (first["is_restored"], first["suppression"]["reason"]) == (True, "unsubscribed")
-    assert second == {"is_restored": True, "suppression": None}
-
-
-@pytest.mark.parametrize("key", [None, "news"])
-def test_a_repeated_restoring_lifts_no_unsubscribe_beneath(alice: Caller, key: str | None) -> None:
+def test_a_repeated_restoring_lifts_no_unsubscribe_beneath(alice: Caller) -> None:
     alice.post("/v1/lists", {"key": "news", "name": "News"})
-    suppress(alice, reason="unsubscribed", list=key)
-    suppress(alice, reason="bounced", list=key)
-    body = {"address": R1, "reason": "Mended.", "expected_reason": "bounced", "list": key}
+    for address, key in ((R1, None), ("r2@example.com", "news")):
+        suppress(alice, address, reason="unsubscribed", list=key)
+        suppress(alice, address, reason="bounced", list=key)
+        body = {"address": address, "reason": "Mended.", "expected_reason": "bounced", "list": key}
 
-    first, second = (alice.post("/v1/suppressions/restore", body) for _time in range(2))
+        first, second = (alice.post("/v1/suppressions/restore", body) for _time in range(2))
 
-    assert (first.status, first.body["suppression"]["reason"]) == (200, "unsubscribed")
-    assert (second.status, second.body["code"]) == (409, "suppression_changed")
-    [left] = alice.get("/v1/suppressions", address=R1).body["suppressions"]
-    assert left["reason"] == "unsubscribed"
+        assert (first.status, first.body["suppression"]["reason"]) == (200, "unsubscribed")
+        assert (second.status, second.body["code"]) == (409, "suppression_changed")
+        [left] = alice.get("/v1/suppressions", address=address).body["suppressions"]
+        assert left["reason"] == "unsubscribed", key
 
 
 def test_what_is_expected_and_no_longer_there_is_said(alice: Caller) -> None:
@@ -101,24 +81,19 @@ def test_what_is_expected_and_no_longer_there_is_said(alice: Caller) -> None:
 
 
 def test_pages_hold_every_suppression_once_the_newest_first(alice: Caller) -> None:
-    for key in ("news", "offers"):
-        alice.post("/v1/lists", {"key": key, "name": key})
+    alice.post("/v1/lists", {"key": "news", "name": "News"})
     expected: list[tuple[str, str | None]] = []
     for address in (R1, "r2@example.com", "r3@example.com"):
-        for scope in (None, "news", "offers"):
+        for scope in (None, "news"):
             suppress(alice, address, list=scope)
             expected.insert(0, (address, scope))
 
-    seen: list[tuple[str, str | None]] = []
-    question: dict[str, str] = {"limit": "2"}
-    while True:
-        page = alice.get("/v1/suppressions", **question).body
-        seen += [(item["address"], item["list"]) for item in page["suppressions"]]
-        if page["next"] is None:
-            break
-        question["cursor"] = page["next"]
+    first = alice.get("/v1/suppressions", limit="4").body
+    rest = alice.get("/v1/suppressions", limit="4", cursor=first["next"]).body
 
-    assert seen == expected
+    seen = first["suppressions"] + rest["suppressions"]
+    assert [(item["address"], item["list"]) for item in seen] == expected
+    assert (len(first["suppressions"]), rest["next"]) == (4, None)
 
 
 # code, what is changed
@@ -137,30 +112,30 @@ WRONG_RESTORING: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("code", "changes"), [*WRONG, ("INVALID_PAYLOAD", {"reason": "mood"})])
-def test_a_wrong_suppression_is_refused(code: str, changes: dict[str, Any], alice: Caller) -> None:
-    refused = alice.post("/v1/suppressions", {"address": R1, **changes})
-
-    assert (refused.status, refused.body["code"]) == (422, code), refused.body
+def test_a_wrong_suppression_is_refused(alice: Caller) -> None:
+    for code, changes in (*WRONG, ("INVALID_PAYLOAD", {"reason": "mood"})):
+        refused = alice.post("/v1/suppressions", {"address": R1, **changes})
+        assert (refused.status, refused.body["code"]) == (422, code), changes
     assert alice.get("/v1/suppressions").body["suppressions"] == []
 
 
-@pytest.mark.parametrize(("code", "changes"), WRONG_RESTORING)
-def test_a_wrong_restoring_is_refused(code: str, changes: dict[str, Any], alice: Caller) -> None:
+def test_a_wrong_restoring_is_refused(alice: Caller) -> None:
     suppress(alice)
-
-    body = {"address": R1, "reason": "Wrote to us.", **changes}
-    refused = alice.post("/v1/suppressions/restore", body)
-
-    assert (refused.status, refused.body["code"]) == (422, code), refused.body
+    for code, changes in WRONG_RESTORING:
+        body = {"address": R1, "reason": "Wrote to us.", **changes}
+        refused = alice.post("/v1/suppressions/restore", body)
+        assert (refused.status, refused.body["code"]) == (422, code), changes
     assert len(alice.get("/v1/suppressions").body["suppressions"]) == 1
 
 
-@pytest.mark.parametrize(
-    "question",
-    [{"address": "a"}, {"limit": "0"}, {"cursor": "x"}, {"cursor": "0" * 32}, {"surprise": "1"}],
-)
-def test_a_wrong_question_is_refused(question: dict[str, str], alice: Caller) -> None:
-    refused = alice.get("/v1/suppressions", **question)
+def test_a_wrong_question_is_refused(alice: Caller) -> None:
+    for question in (
+        {"address": "a"},
+        {"limit": "0"},
+        {"cursor": "x"},
+        {"cursor": "0" * 32},
+        {"surprise": "1"},
+    ):
+        refused = alice.get("/v1/suppressions", **question)
 
-    assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD")
+        assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD"), question

@@ -1,6 +1,5 @@
 """Files that programs upload, and a worker that does what is due."""
 
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,14 +14,6 @@ PEOPLE = b"Mail,name,=city\nr1@example.com,Ann,Porto\nnobody,Bob,\nR1@example.co
 MAPPING = {"Mail": "email", "=city": "attributes.city"}
 
 WANTED = {"mapping": MAPPING, "list": "news"}
-# What charlie tries at each operation that names an import.
-NAMING: dict[str, Callable[[Caller, int], Reply]] = {
-    "getImport": lambda who, number: who.get(f"/v1/imports/{number}"),
-    "previewImport": lambda who, number: who.post(f"/v1/imports/{number}/preview", WANTED),
-    "startImport": lambda who, number: who.post(f"/v1/imports/{number}/start", WANTED),
-    "abandonImport": lambda who, number: who.post(f"/v1/imports/{number}/abandon", None),
-    "getImportProblems": lambda who, number: who.get(f"/v1/imports/{number}/problems.csv"),
-}
 
 
 def bring(who: Caller, content: bytes, kind: str = CSV, **questions: str) -> Reply:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
 from django.test import Client
 
 from tests.contacts import people
@@ -55,31 +54,30 @@ def scan(method: str, url: str, headers: Mapping[str, str]) -> Any:
     return Client().generic(method, url, body, visiting.URLENCODED, headers=dict(headers))
 
 
-@pytest.mark.parametrize(("method", "headers"), BEHAVIOURS, ids=str)
-def test_a_scanner_changes_nothing(acme: int, method: str, headers: Mapping[str, str]) -> None:
+def test_a_scanner_changes_nothing(acme: int) -> None:
+    """Neither of who is a member, nor of who left, nor of whom nobody knows."""
     people.news(acme)
-    addresses = [f"r{number}@example.com" for number in range(5)]
-    for address in addresses[:3]:
+    addresses = [f"r{number}@example.com" for number in range(3)]
+    for address in addresses[:2]:
         people.member(acme, address)
     people.leave(acme, addresses[0])
     before = visiting.everything()
 
-    answers = [
-        scan(method, link(address, key, page=path), headers)
-        for address in addresses
-        for key in KEYS
-        for path in PATHS
-    ]
+    for method, headers in BEHAVIOURS:
+        answers = [
+            scan(method, link(address, key, page=path), headers)
+            for address in addresses
+            for key in KEYS
+            for path in PATHS
+        ]
 
-    assert len(answers) == 45
-    assert visiting.everything() == before
-    assert {answer.status_code for answer in answers} <= {200, 405}
-    assert not any(answer.cookies or "Location" in answer.headers for answer in answers)
+        assert visiting.everything() == before, (method, headers)
+        assert {answer.status_code for answer in answers} <= {200, 405}, (method, headers)
+        assert not any(answer.cookies or "Location" in answer.headers for answer in answers)
 
 
-@pytest.mark.parametrize(("method", "headers"), BEHAVIOURS, ids=str)
 def test_a_scanner_neither_confirms_nor_ends_the_mail_of_forms(
-    acme: int, method: str, headers: Mapping[str, str]
+    acme: int,
 ) -> None:
     visiting.sender()
     visiting.public_list(acme)
@@ -88,10 +86,11 @@ def test_a_scanner_neither_confirms_nor_ends_the_mail_of_forms(
     before = visiting.everything()
 
     [mail] = visiting.mails(address)
-    answers = [scan(method, url, headers) for url in visiting.links_of(mail)]
+    for method, headers in BEHAVIOURS:
+        answers = [scan(method, url, headers) for url in visiting.links_of(mail)]
 
-    assert visiting.everything() == before
-    assert {answer.status_code for answer in answers} <= {200, 405}
+        assert visiting.everything() == before, (method, headers)
+        assert {answer.status_code for answer in answers} <= {200, 405}, (method, headers)
 
 
 def test_a_method_that_does_not_work_is_told_which_ones_do(acme: int) -> None:

@@ -1,8 +1,8 @@
 """People leave with one press, and come back; every link that was mailed goes on working."""
 
 import json
+from itertools import product
 
-import pytest
 from django.conf import LazySettings
 from django.test import Client
 
@@ -64,21 +64,17 @@ def test_the_key_of_a_list_ends_that_list_only(acme: int) -> None:
     assert people.state(contact_id) is ContactState.ACTIVE
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"List-Unsubscribe", b"\xff\xfe", b"a=1&" * 2_000, b"--x\r\nbroken"],
-)
-@pytest.mark.parametrize(
-    "kind",
-    [URLENCODED, "multipart/form-data; boundary=x", "multipart/form-data", "text/plain", "a/b; c="],
-)
-def test_the_link_is_the_proof_whatever_the_body_says(acme: int, kind: str, body: bytes) -> None:
-    contact_id = people.contact(acme)
+def test_the_link_is_the_proof_whatever_the_body_says(acme: int) -> None:
+    kinds = (URLENCODED, *(f"multipart/form-data{more}" for more in ("; boundary=x", "")))
+    bodies = (b"", b"List-Unsubscribe", b"\xff\xfe", b"a=1&" * 2_000, b"--x\r\nbroken")
+    for number, (kind, body) in enumerate(product((*kinds, "text/plain", "a/b; c="), bodies)):
+        address = f"r{number}@example.com"
+        contact_id = people.contact(acme, address)
 
-    response = Client().generic("POST", link(), body, kind)
+        response = Client().generic("POST", link(address), body, kind)
 
-    assert response.status_code == 200
-    assert people.state(contact_id) is ContactState.UNSUBSCRIBED
+        assert response.status_code == 200, (kind, body[:20])
+        assert people.state(contact_id) is ContactState.UNSUBSCRIBED, (kind, body[:20])
 
 
 def test_a_body_that_no_form_has_is_not_read(acme: int) -> None:
@@ -177,45 +173,36 @@ def test_an_installation_may_let_opening_act(acme: int, settings: LazySettings) 
 SIGNED = sign_token(UnsubscribeRequest("r1@example.com"), secret=visiting.SECRET.encode())
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        *("", ".", "x", "x.y", SIGNED[:-1], SIGNED + "A", SIGNED.partition(".")[0], SIGNED * 2),
-        *(SIGNED.replace(".", ".."), "A" + SIGNED, SIGNED.lower(), "%00", "é", "A" * 5_000),
-        sign_token(UnsubscribeRequest("r1@example.com"), secret=b"another secret"),
-        sign_token(UnsubscribeRequest("r1@example.com"), secret=b""),
-        sign_token(UnsubscribeRequest("nobody"), secret=visiting.SECRET.encode()),
-        sign_token(
-            UnsubscribeRequest("r1@example.com", workspace_id=987_654_321),
-            secret=visiting.SECRET.encode(),
-        ),
-        sign_token(
-            UnsubscribeRequest("r1@example.com", workspace_id=-1), secret=visiting.SECRET.encode()
-        ),
-        sign_token(
-            UnsubscribeRequest("r1@example.com", workspace_id=2**70),
-            secret=visiting.SECRET.encode(),
-        ),
-    ],
-)
-@pytest.mark.parametrize(
-    "path", ["/unsubscribe", "/unsubscribe/undo", "/preferences", "/confirm", "/never-again"]
-)
-def test_a_token_that_was_not_signed_here_is_refused(acme: int, path: str, given: str) -> None:
+def sign(email: str, secret: str = visiting.SECRET, workspace_id: int | None = None) -> str:
+    request = UnsubscribeRequest(email, workspace_id=workspace_id)
+    return sign_token(request, secret=secret.encode())
+
+
+SIGNED = sign("r1@example.com")
+FORGED = [
+    *("", ".", "x", "x.y", SIGNED[:-1], SIGNED + "A", SIGNED.partition(".")[0], SIGNED * 2),
+    *(SIGNED.replace(".", ".."), "A" + SIGNED, SIGNED.lower(), "%00", "é", "A" * 5_000),
+    *(sign("r1@example.com", secret) for secret in ("another secret", "")),
+    sign("nobody"),
+    *(sign("r1@example.com", workspace_id=id_) for id_ in (987_654_321, -1, 2**70)),
+]
+
+
+def test_a_token_that_was_not_signed_here_is_refused(acme: int) -> None:
     people.contact(acme)
     before = visiting.everything()
 
-    page = get(f"{path}?token={given}")
-    pressed = post(f"{path}?token={given}", ONE_CLICK)
-    program = get(f"{path}?token={given}", Accept="application/json")
+    for page in ("unsubscribe", "unsubscribe/undo", "preferences", "confirm", "never-again"):
+        for given in FORGED:
+            path = f"/{page}?token={given}"
+            opened, pressed = get(path), post(path, ONE_CLICK)
+            program = get(path, Accept="application/json")
 
-    assert (page.status_code, pressed.status_code, program.status_code) == (400, 400, 400)
-    assert "This link does not work" in text(page)
-    assert json.loads(program.content) == {"ok": False, "error": "bad_link"}
+            statuses = (opened.status_code, pressed.status_code, program.status_code)
+            assert statuses == (400, 400, 400), path
+            assert "This link does not work" in text(opened)
+            assert json.loads(program.content) == {"ok": False, "error": "bad_link"}
     assert visiting.everything() == before
-
-
-def test_a_link_without_a_token_is_refused(acme: int) -> None:
     assert get("/unsubscribe").status_code == post("/unsubscribe", ONE_CLICK).status_code == 400
 
 
@@ -232,16 +219,14 @@ def test_links_of_the_secret_before_go_on_working(acme: int, settings: LazySetti
     assert post(old, ONE_CLICK).status_code == 400
 
 
-@pytest.mark.parametrize("path", ["/unsubscribe", "/unsubscribe/undo", "/preferences"])
-def test_without_a_secret_there_is_no_such_page(
-    acme: int, path: str, settings: LazySettings
-) -> None:
+def test_without_a_secret_there_is_no_such_page(acme: int, settings: LazySettings) -> None:
     settings.UNSUBSCRIBE_SECRET = ""
     settings.UNSUBSCRIBE_SECRET_PREVIOUS = visiting.SECRET
 
-    assert get(link(page=path)).status_code == 404
-    assert get(link(page=path, secret="")).status_code == 404
-    assert post(link(page=path), ONE_CLICK).status_code == 404
+    for path in ("/unsubscribe", "/unsubscribe/undo", "/preferences"):
+        assert get(link(page=path)).status_code == 404, path
+        assert get(link(page=path, secret="")).status_code == 404, path
+        assert post(link(page=path), ONE_CLICK).status_code == 404, path
 
 
 def test_a_link_without_a_workspace_means_the_first_one(acme: int, globex: int) -> None:
