@@ -1,4 +1,4 @@
-"""All letters of the corpus, by name; each is made when it is asked for."""
+"""All letters of the corpus, by name; each is made when it is first asked for."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -23,9 +23,4 @@ NAMES = sorted([*written.names(), *_MADE])
 
 @cache
 def find(name: str) -> Specimen:
-    return make(name)
-
-
-def make(name: str) -> Specimen:
-    """The letter, anew."""
     return _MADE[name]() if name in _MADE else written.find(name)
