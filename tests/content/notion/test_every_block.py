@@ -88,9 +88,9 @@ def test_the_html_passes_the_checks_of_every_mail(fake: FakeNotion, tmp_path: Pa
     assert checks.findings(subject=page.mailout.subject, html=page.html) == []
 
 
-@pytest.mark.parametrize("name", ["every_block.html", "every_block.txt"])
-def test_what_must_not_be_mailed_is_in_no_version(name: str) -> None:
-    golden = (every_block.GOLDEN / name).read_text()
+def test_what_must_not_be_mailed_is_in_no_version() -> None:
+    for name in ["every_block.html", "every_block.txt"]:
+        golden = (every_block.GOLDEN / name).read_text()
 
-    assert "never shown" not in golden
-    assert "X-Amz" not in golden
+        assert "never shown" not in golden, name
+        assert "X-Amz" not in golden, name

@@ -43,14 +43,15 @@ def test_a_hostile_template_is_refused_or_stays_text() -> None:
             assert not ("7" in template and "49" in output), case
 
 
-@pytest.mark.parametrize("template", ["{{ secret.value }}", "{{ secret['value'] }}"])
-def test_an_object_among_the_values_gives_nothing_away(template: str) -> None:
-    class Secret:
-        value = "hunter2"
+def test_an_object_among_the_values_gives_nothing_away() -> None:
+    for template in ["{{ secret.value }}", "{{ secret['value'] }}"]:
 
-    with pytest.raises(RefusedError) as refused:
-        CompiledTemplate(template + "{% if secret.value %}{% endif %}", is_html=True).text(
-            {"secret": Secret()}
-        )
+        class Secret:
+            value = "hunter2"
 
-    assert "hunter2" not in str(refused.value)
+        with pytest.raises(RefusedError) as refused:
+            CompiledTemplate(template + "{% if secret.value %}{% endif %}", is_html=True).text(
+                {"secret": Secret()}
+            )
+
+        assert "hunter2" not in str(refused.value), template

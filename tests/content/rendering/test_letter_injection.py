@@ -151,30 +151,32 @@ HEADERS = {
 }
 
 
-@pytest.mark.parametrize("field", FIELDS)
-def test_a_letter_has_its_headers_and_no_others(field: str) -> None:
-    for evil in VALUES:
-        composed = compose_letter(field, evil)
-        if composed is None:
-            continue
-        letter, wire = composed
-        assert strict.names(wire) == HEADERS[letter.way], evil
-        message = parsed(wire)
-        assert [part.get_content_type() for part in message.walk()] == [
-            "multipart/alternative",
-            "text/plain",
-            "text/html",
-        ], evil
-        assert [box.addr_spec for box in message["To"].addresses] == [letter.address], evil
-        assert [box.addr_spec for box in message["From"].addresses] == [letter.sender.address]
-        for name, value in message.items():
-            assert len(str(value).splitlines()) == 1, (name, evil)
+def test_a_letter_has_its_headers_and_no_others() -> None:
+    for field in FIELDS:
+        for evil in VALUES:
+            composed = compose_letter(field, evil)
+            if composed is None:
+                continue
+            letter, wire = composed
+            assert strict.names(wire) == HEADERS[letter.way], evil
+            message = parsed(wire)
+            assert [part.get_content_type() for part in message.walk()] == [
+                "multipart/alternative",
+                "text/plain",
+                "text/html",
+            ], evil
+            assert [box.addr_spec for box in message["To"].addresses] == [letter.address], evil
+            assert [box.addr_spec for box in message["From"].addresses] == [
+                letter.sender.address
+            ], field
+            for name, value in message.items():
+                assert len(str(value).splitlines()) == 1, (name, evil)
 
 
-@pytest.mark.parametrize("field", sorted(STRICT_FIELDS))
-def test_a_line_end_in_what_stands_in_a_header_ends_the_mail(field: str) -> None:
-    for ending in ENDS:
-        assert compose_letter(field, BETWEEN.format(BREAKS[ending])) is None, ending
+def test_a_line_end_in_what_stands_in_a_header_ends_the_mail() -> None:
+    for field in sorted(STRICT_FIELDS):
+        for ending in ENDS:
+            assert compose_letter(field, BETWEEN.format(BREAKS[ending])) is None, ending
 
 
 def test_a_line_end_in_a_value_of_a_subject_and_in_the_name_of_one_of_many_is_a_space() -> None:

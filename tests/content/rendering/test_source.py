@@ -52,16 +52,16 @@ def liquid(text: str) -> list[str]:
     return [text[tag.start : tag.end] for tag in taken.tags]
 
 
-@pytest.mark.parametrize("name", WRITTEN)
-def test_all_liquid_of_a_sample_is_in_both_versions(name: str) -> None:
-    written = liquid((SOURCES / name).read_text(encoding="utf-8"))
+def test_all_liquid_of_a_sample_is_in_both_versions() -> None:
+    for name in WRITTEN:
+        written = liquid((SOURCES / name).read_text(encoding="utf-8"))
 
-    made = sample(name)
+        made = sample(name)
 
-    shown = [piece for piece in written if "brand" not in piece]
-    assert [piece for piece in written if piece not in liquid(made.html)] == []
-    tags = [piece for piece in shown if re.match(r"\{% (?:if|else|end|for|assign)", piece)]
-    assert [piece for piece in liquid(made.text) if piece in tags] == tags
+        shown = [piece for piece in written if "brand" not in piece]
+        assert [piece for piece in written if piece not in liquid(made.html)] == [], name
+        tags = [piece for piece in shown if re.match(r"\{% (?:if|else|end|for|assign)", piece)]
+        assert [piece for piece in liquid(made.text) if piece in tags] == tags, name
 
 
 @pytest.mark.parametrize(
@@ -105,15 +105,15 @@ def test_the_text_of_a_sample_can_be_read(name: str, lines: list[str]) -> None:
     assert not re.search(r"[ \t]\n|\n{3}|display|font-family", text)
 
 
-@pytest.mark.parametrize("name", WRITTEN)
-def test_a_sample_is_one_document_in_its_language(name: str) -> None:
-    html = sample(name).html
+def test_a_sample_is_one_document_in_its_language() -> None:
+    for name, kind in WRITTEN.items():
+        html = sample(name).html
 
-    assert len(re.findall(r"<html\b|<body\b|<!doctype\b", html, re.IGNORECASE)) == 3
-    assert f'<html lang="{WRITTEN[name].locale}"' in html
-    assert html.count("<!--footer-->") == (WRITTEN[name].format is not Format.MJML)
-    assert "<script" not in html
-    assert "onclick" not in html
+        assert len(re.findall(r"<html\b|<body\b|<!doctype\b", html, re.IGNORECASE)) == 3, name
+        assert f'<html lang="{kind.locale}"' in html, name
+        assert html.count("<!--footer-->") == (kind.format is not Format.MJML), name
+        assert "<script" not in html, name
+        assert "onclick" not in html, name
 
 
 @pytest.mark.slow
@@ -144,14 +144,16 @@ def test_an_own_text_version_is_taken_as_it_is() -> None:
     assert source.prepare(written).text == "c\n\n\n{{ d }} "
 
 
-@pytest.mark.parametrize(
-    "body", ["<!DOCTYPE html><p>a</p>", "<html><p>a</p></html>", "{% assign a = 1 %}<BODY><p>a"]
-)
-def test_a_whole_document_gets_no_layout(body: str) -> None:
-    html = prepared(body).html
+def test_a_whole_document_gets_no_layout() -> None:
+    for body in [
+        "<!DOCTYPE html><p>a</p>",
+        "<html><p>a</p></html>",
+        "{% assign a = 1 %}<BODY><p>a",
+    ]:
+        html = prepared(body).html
 
-    assert "<!--footer-->" not in html
-    assert "<p>a</p>" in html
+        assert "<!--footer-->" not in html, body
+        assert "<p>a</p>" in html, body
 
 
 def test_a_whole_document_keeps_what_a_fragment_loses() -> None:
@@ -177,24 +179,28 @@ def test_html_of_our_own_goes_into_the_layout_as_it_is() -> None:
     assert made.text == "b {{ b }}"
 
 
-@pytest.mark.parametrize(
-    ("html", "text"),
-    [("{{ a", ""), ("", "{{ a"), ("<div>" * 100, ""), ("<p>{% if a %}</p><p>{% endif %}</p>", "")],
-)
-def test_html_of_our_own_is_judged_as_well(html: str, text: str) -> None:
-    with pytest.raises(SourceError):
-        source.prepare_fragment(html, text, locale="en")
+def test_html_of_our_own_is_judged_as_well() -> None:
+    for html, text in [
+        ("{{ a", ""),
+        ("", "{{ a"),
+        ("<div>" * 100, ""),
+        ("<p>{% if a %}</p><p>{% endif %}</p>", ""),
+    ]:
+        with pytest.raises(SourceError):
+            source.prepare_fragment(html, text, locale="en")
 
 
-@pytest.mark.parametrize("written_as", Format)
-def test_lines_may_end_as_on_windows(written_as: Format) -> None:
-    body = {
-        Format.MARKDOWN: "# a\r\n\r\n- b\r\n{% if c %}\r\n- d\r\n{% endif %}\r\n",
-        Format.MJML: "<mjml><mj-body>\r\n{% if c %}\r\n{% endif %}</mj-body></mjml>\r\n",
-        Format.HTML: "<p>a\r\nb</p>\r\n{% if c %}\r\n<p>d</p>{% endif %}",
-    }[written_as]
+def test_lines_may_end_as_on_windows() -> None:
+    for written_as in Format:
+        body = {
+            Format.MARKDOWN: "# a\r\n\r\n- b\r\n{% if c %}\r\n- d\r\n{% endif %}\r\n",
+            Format.MJML: "<mjml><mj-body>\r\n{% if c %}\r\n{% endif %}</mj-body></mjml>\r\n",
+            Format.HTML: "<p>a\r\nb</p>\r\n{% if c %}\r\n<p>d</p>{% endif %}",
+        }[written_as]
 
-    assert prepared(body, written_as).text == prepared(body.replace("\r\n", "\n"), written_as).text
+        assert (
+            prepared(body, written_as).text == prepared(body.replace("\r\n", "\n"), written_as).text
+        ), written_as
 
 
 def test_a_byte_order_mark_is_no_text() -> None:
@@ -214,9 +220,8 @@ def test_a_mark_that_somebody_typed_is_text() -> None:
         assert mark in made.text
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
+def test_html_that_would_lose_its_liquid_is_refused() -> None:
+    for body, expected in [
         ("<p>\n{{ a", ("liquid_unclosed", "body, line 2")),
         ("{% if a %}\n<p {% if b %}c='d'{% endif %}>", ("liquid_misplaced", "body, line 2")),
         ("<{{ a }}>b</{{ a }}>", ("liquid_misplaced", "body, line 1")),
@@ -230,10 +235,8 @@ def test_a_mark_that_somebody_typed_is_text() -> None:
         ("\n<p title='a>", ("markup_unreadable", "body, line 2")),
         ("a<!-- b", ("markup_unreadable", "body, line 1")),
         ("<title>a", ("markup_unreadable", "body, line 1")),
-    ],
-)
-def test_html_that_would_lose_its_liquid_is_refused(body: str, expected: tuple[str, str]) -> None:
-    assert codes(body)[0] == expected
+    ]:
+        assert codes(body)[0] == expected, body
 
 
 def test_markdown_whose_conditions_cross_its_blocks_is_refused() -> None:
@@ -251,9 +254,8 @@ def test_mjml_that_cannot_be_rendered_is_refused() -> None:
     assert codes(body, Format.MJML) == [("mjml_invalid", "body")]
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
+def test_what_cannot_be_read_is_refused_with_its_place() -> None:
+    for written, expected in [
         (Source("{{ a", "b", Format.HTML), ("liquid_unclosed", "subject, line 1")),
         (Source("a", "b", Format.HTML, text="\n{% c"), ("liquid_unclosed", "text, line 2")),
         (Source("a", "b\0", Format.HTML), ("text_unstorable", "body")),
@@ -262,18 +264,14 @@ def test_mjml_that_cannot_be_rendered_is_refused() -> None:
         (Source("a", "é" * 262_145, Format.HTML), ("html_too_large", "body")),
         (Source("a", "é" * 262_145, Format.MARKDOWN), ("html_too_large", "body")),
         (Source("a", "b", Format.HTML, text="c" * 524_289), ("text_too_large", "text")),
-    ],
-)
-def test_what_cannot_be_read_is_refused_with_its_place(
-    written: Source, expected: tuple[str, str]
-) -> None:
-    with pytest.raises(SourceError) as refused:
-        source.prepare(written)
+    ]:
+        with pytest.raises(SourceError) as refused:
+            source.prepare(written)
 
-    [finding] = refused.value.findings
-    assert (finding.code, finding.place) == expected
-    assert str(refused.value) == f"{finding.place}: {finding.remedy}"
-    assert refused.value.code == "invalid_source"
+        [finding] = refused.value.findings
+        assert (finding.code, finding.place) == expected, written
+        assert str(refused.value) == f"{finding.place}: {finding.remedy}", written
+        assert refused.value.code == "invalid_source", written
 
 
 def test_half_a_megabyte_of_prose_is_taken() -> None:

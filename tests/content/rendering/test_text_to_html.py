@@ -11,9 +11,8 @@ from postledger.content.rendering.html import checks
 from postledger.content.rendering.html.text_to_html import from_text
 
 
-@pytest.mark.parametrize(
-    ("text", "html"),
-    [
+def test_paragraphs_lines_and_spaces_stay() -> None:
+    for text, html in [
         ("Hello", '<p dir="auto">Hello</p>'),
         ("One\nTwo", '<p dir="auto">One<br>\nTwo</p>'),
         ("One\r\nTwo\rThree", '<p dir="auto">One<br>\nTwo<br>\nThree</p>'),
@@ -24,10 +23,8 @@ from postledger.content.rendering.html.text_to_html import from_text
         ("\tindented", '<p dir="auto">&nbsp;&nbsp;&nbsp;&nbsp;indented</p>'),
         ("", ""),
         (" \n\t\n", ""),
-    ],
-)
-def test_paragraphs_lines_and_spaces_stay(text: str, html: str) -> None:
-    assert from_text(text) == html
+    ]:
+        assert from_text(text) == html, text
 
 
 @pytest.mark.parametrize(
