@@ -67,11 +67,16 @@ def test_credentials_are_dropped_from_texts(text: str) -> None:
     assert "hunter2" not in masking.mask_text(text)
 
 
-@pytest.mark.parametrize(
-    "name", ["password", "SECRET_KEY", "api_key", "Authorization", "unsubscribe_token", "cookies"]
-)
-def test_fields_with_a_secret_name_are_redacted(name: str) -> None:
-    assert masking.mask_mapping({name: "hunter2"}) == {name: masking.REDACTED}
+def test_fields_with_a_secret_name_are_redacted() -> None:
+    for name in [
+        "password",
+        "SECRET_KEY",
+        "api_key",
+        "Authorization",
+        "unsubscribe_token",
+        "cookies",
+    ]:
+        assert masking.mask_mapping({name: "hunter2"}) == {name: masking.REDACTED}, name
 
 
 def test_values_of_every_shape_are_masked() -> None:

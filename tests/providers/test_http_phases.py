@@ -715,10 +715,10 @@ def test_a_mail_waits_for_a_free_connection_only_while_it_has_time() -> None:
     play(story, take, call=10)
 
 
-@pytest.mark.parametrize("target", ["", "/a b", "/a\r\nX: y", "/é", "/\0"])
-def test_a_target_that_could_end_its_line_is_not_written(target: str) -> None:
-    with pytest.raises(ValueError, match="target"):
-        Request("GET", target, (), b"").to_bytes()
+def test_a_target_that_could_end_its_line_is_not_written() -> None:
+    for target in ["", "/a b", "/a\r\nX: y", "/é", "/\0"]:
+        with pytest.raises(ValueError, match="target"):
+            Request("GET", target, (), b"").to_bytes()
 
 
 @pytest.mark.parametrize(

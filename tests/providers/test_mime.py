@@ -283,35 +283,29 @@ def test_what_a_letter_must_not_hold_is_refused(letter: Parts) -> None:
         wire(letter)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_a_header_that_commands_or_deceives_is_refused() -> None:
+    for name in [
         *("X-SMTPAPI", "x-smtpapi", "X-SES-CONFIGURATION-SET", "X-SES-MESSAGE-TAGS", "X-MC-BCC"),
         *("X-Mailgun-Recipient-Variables", "X-PM-Message-Stream", "X-MSYS-API", "X-MJ-CustomID"),
         *("DKIM-Signature", "Authentication-Results", "Delivered-To", "ARC-Seal", "Received-SPF"),
         *("X-Spam-Status", "X-Original-To", "X-Google-DKIM-Signature", "Content-Location"),
-    ],
-)
-def test_a_header_that_commands_or_deceives_is_refused(name: str) -> None:
-    with pytest.raises(headers.InvalidHeaderError, match=name):
-        wire(replace(a_letter(), headers={name: "1"}))
+    ]:
+        with pytest.raises(headers.InvalidHeaderError, match=name):
+            wire(replace(a_letter(), headers={name: "1"}))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_a_header_that_does_neither_may_be_set() -> None:
+    for name in [
         *("X-Priority", "Importance", "In-Reply-To", "References", "List-Unsubscribe", "List-Id"),
         *("Precedence", "Auto-Submitted", "X-Entity-Ref-ID", "Feedback-ID", "X-Mailer"),
         *("X-Auto-Response-Suppress", "X-MSMail-Priority", "Organization", "X-Order-Id"),
-    ],
-)
-def test_a_header_that_does_neither_may_be_set(name: str) -> None:
-    assert f"{name}: 1\r\n".encode() in wire(replace(a_letter(), headers={name: "1"}))
+    ]:
+        assert f"{name}: 1\r\n".encode() in wire(replace(a_letter(), headers={name: "1"})), name
 
 
-@pytest.mark.parametrize("subject", ["w" * 5_000, "two words " * 500 + "end", "ж" * 5_000])
-def test_a_long_subject_is_folded(subject: str) -> None:
-    assert read(replace(a_letter(), subject=subject))["Subject"] == subject
+def test_a_long_subject_is_folded() -> None:
+    for subject in ["w" * 5_000, "two words " * 500 + "end", "ж" * 5_000]:
+        assert read(replace(a_letter(), subject=subject))["Subject"] == subject, subject
 
 
 def test_a_mostly_foreign_text_is_base64_and_a_mostly_ascii_one_is_readable() -> None:

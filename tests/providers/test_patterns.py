@@ -51,10 +51,10 @@ def test_a_mostly_cyrillic_text_is_base64_and_a_latin_one_is_not() -> None:
     assert b"quoted-printable" in filled(Pattern("plain", ["Hello ", "!"]), ["Борис"])
 
 
-@pytest.mark.parametrize("texts", [[], ["a", "b"]])
-def test_a_pattern_takes_as_many_texts_as_it_has_holes(texts: list[str]) -> None:
-    with pytest.raises(ValueError, match="argument"):
-        filled(Pattern("plain", ["a", "b"]), texts)
+def test_a_pattern_takes_as_many_texts_as_it_has_holes() -> None:
+    for texts in [[], ["a", "b"]]:
+        with pytest.raises(ValueError, match="argument"):
+            filled(Pattern("plain", ["a", "b"]), texts)
 
 
 def test_half_a_character_is_refused_wherever_it_stands() -> None:

@@ -205,9 +205,8 @@ ALL = dict.fromkeys(EVENT_TYPES, True)
 WEBHOOK = {"id": "w", "url": f"https://x{PATH}", "enabled": True, "public_key": "k", **ALL}
 
 
-@pytest.mark.parametrize(
-    ("webhooks", "level", "words"),
-    [
+def test_a_webhook_of_no_use_says_why() -> None:
+    for webhooks, level, words in [
         ([WEBHOOK], OK, "SendGrid reports Processed, Delivered,"),
         ([{**WEBHOOK, "enabled": False}, WEBHOOK], OK, "SendGrid reports"),
         ([], WARNING, "reports nothing"),
@@ -217,22 +216,20 @@ WEBHOOK = {"id": "w", "url": f"https://x{PATH}", "enabled": True, "public_key": 
         ([{**WEBHOOK, "public_key": None}], WARNING, "does not sign"),
         ([{**WEBHOOK, "public_key": "other"}], WARNING, "a key that the account does not have"),
         ([{**WEBHOOK, "bounce": False, "dropped": False}], WARNING, "not report Bounce, Dropped."),
-    ],
-)
-def test_a_webhook_of_no_use_says_why(webhooks: list[object], level: Level, words: str) -> None:
-    state = WebhooksState.model_validate({"webhooks": webhooks})
+    ]:
+        state = WebhooksState.model_validate({"webhooks": webhooks})
 
-    finding = event_findings.judge_webhooks(state, PATH, {"k"})
+        finding = event_findings.judge_webhooks(state, PATH, {"k"})
 
-    assert finding.level is level
-    assert words in finding.message
-    assert (level is OK) or "--create --url URL" in finding.remedy
+        assert finding.level is level, webhooks
+        assert words in finding.message, webhooks
+        assert (level is OK) or "--create --url URL" in finding.remedy, webhooks
 
 
-@pytest.mark.parametrize("id_", ["../../mail/send", "a b", "a\r\nHost: x", "é", "x" * 101, "a\n"])
-def test_an_id_that_would_change_the_path_is_none_of_sendgrids(id_: str) -> None:
-    with pytest.raises(ValidationError, match="id"):
-        WebhooksState.model_validate({"webhooks": [{**WEBHOOK, "id": id_}]})
+def test_an_id_that_would_change_the_path_is_none_of_sendgrids() -> None:
+    for id_ in ["../../mail/send", "a b", "a\r\nHost: x", "é", "x" * 101, "a\n"]:
+        with pytest.raises(ValidationError, match="id"):
+            WebhooksState.model_validate({"webhooks": [{**WEBHOOK, "id": id_}]})
 
 
 def test_no_text_of_sendgrid_steers_a_terminal() -> None:

@@ -661,9 +661,8 @@ def test_damaged_credentials_from_the_network_are_fetched_again() -> None:
 # Settings and checks.
 
 
-@pytest.mark.parametrize(
-    ("settings", "complaint"),
-    [
+def test_wrong_settings_are_refused_by_name() -> None:
+    for settings, complaint in [
         ({}, "region"),
         ({"region": "moon"}, "such as eu-west-1"),
         ({"region": "eu-" + "west" * 20 + "-1"}, "such as eu-west-1"),
@@ -688,16 +687,13 @@ def test_damaged_credentials_from_the_network_are_fetched_again() -> None:
         ({"region": "eu-west-1", "connections": 0}, "connections"),
         ({"region": "eu-west-1", "timeouts": {"call": 31}}, "call"),
         ({"region": "eu-west-1", "timeouts": {"request": 30}}, "request"),
-    ],
-)
-def test_wrong_settings_are_refused_by_name(settings: dict[str, object], complaint: str) -> None:
-    with pytest.raises(ValidationError, match=complaint):
-        registry.build("ses", settings)
+    ]:
+        with pytest.raises(ValidationError, match=complaint):
+            registry.build("ses", settings)
 
 
-@pytest.mark.parametrize(
-    "endpoint",
-    [
+def test_an_endpoint_is_one_of_aws_or_of_this_machine() -> None:
+    for endpoint in [
         "https://email.eu-west-1.amazonaws.com",
         "https://email.eu-west-1.amazonaws.com:443/",
         "https://email-fips.eu-west-1.amazonaws.com",
@@ -705,10 +701,8 @@ def test_wrong_settings_are_refused_by_name(settings: dict[str, object], complai
         "http://127.0.0.1:4579",
         "http://[::1]:4579",
         "https://localhost:4579",
-    ],
-)
-def test_an_endpoint_is_one_of_aws_or_of_this_machine(endpoint: str) -> None:
-    registry.build("ses", {"region": "eu-west-1", "endpoint": endpoint})
+    ]:
+        registry.build("ses", {"region": "eu-west-1", "endpoint": endpoint})
 
 
 @pytest.mark.parametrize(
@@ -738,18 +732,15 @@ def test_mail_and_credentials_go_nowhere_else(endpoint: str) -> None:
         registry.build("ses", {"region": "eu-west-1", "endpoint": endpoint})
 
 
-@pytest.mark.parametrize(
-    ("region", "host"),
-    [
+def test_the_endpoint_of_a_region_is_known() -> None:
+    for region, host in [
         ("eu-west-1", "email.eu-west-1.amazonaws.com"),
         ("us-gov-west-1", "email.us-gov-west-1.amazonaws.com"),
         ("cn-north-1", "email.cn-north-1.amazonaws.com.cn"),
-    ],
-)
-def test_the_endpoint_of_a_region_is_known(region: str, host: str) -> None:
-    endpoint = SesSettings.model_validate({"region": region}).actual_endpoint
+    ]:
+        endpoint = SesSettings.model_validate({"region": region}).actual_endpoint
 
-    assert (endpoint.host, endpoint.port, endpoint.is_encrypted) == (host, 443, True)
+        assert (endpoint.host, endpoint.port, endpoint.is_encrypted) == (host, 443, True), region
 
 
 def test_secrets_are_not_shown() -> None:
