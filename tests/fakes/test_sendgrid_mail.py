@@ -14,10 +14,8 @@ from tests.fakes import sendgrid
 from tools.fakes import sendgrid as package
 from tools.fakes.http import journal
 from tools.fakes.http.faults import (
-    AnswerBadBody,
     AnswerError,
     AnswerGateway,
-    BadBody,
     CutRequest,
     DropAnswer,
     Fault,
@@ -171,19 +169,6 @@ def test_credits_end_and_requests_are_limited(sendgrid_fake: FakeSendGrid) -> No
     assert read_errors(answer)[0]["message"] == "too many requests"
 
 
-def test_a_request_that_is_too_large_is_refused_before_it_is_read(
-    sendgrid_fake: FakeSendGrid,
-) -> None:
-    with sendgrid.Wire(sendgrid_fake.port) as wire:
-        length = Service.max_body + 1
-        head = f"POST /v3/mail/send HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n"
-        wire.socket.sendall(head.encode())
-        answer = wire.read_answer()
-
-    assert answer.status == 413
-    assert json.loads(answer.body)["errors"][0]["message"] == "content too large"
-
-
 def test_every_error_can_be_scripted(sendgrid_fake: FakeSendGrid) -> None:
     for name, (status, message) in SendGridError.known.items():
         sendgrid_fake.set_faults(Rule(AnswerError(name)))
@@ -194,18 +179,6 @@ def test_every_error_can_be_scripted(sendgrid_fake: FakeSendGrid) -> None:
         *(400, 401, 403, 404, 405, 413, 429, 500, 503)
     }
     assert sendgrid.recipients(sendgrid_fake) == []
-
-
-@pytest.mark.parametrize("kind", BadBody)
-def test_a_complete_202_may_not_name_its_mail(sendgrid_fake: FakeSendGrid, kind: BadBody) -> None:
-    sendgrid_fake.set_faults(Rule(AnswerBadBody(kind)))
-
-    answer = post(sendgrid_fake, sendgrid.mail())
-
-    named = answer.headers.get("X-Message-Id", "")
-    assert answer.status_code == 202
-    assert not named or not named.isascii() or " " in named or "<" in named
-    assert sendgrid.recipients(sendgrid_fake) == [sendgrid.RECIPIENT]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.fakes import ses
-from tools.fakes.ses.account import Account, Identity, Status
+from tools.fakes.ses.account import Identity, Status
 from tools.fakes.ses.errors import SesError
 from tools.fakes.ses.quota import UNLIMITED, Quota
 from tools.fakes.ses.send_email import MAX_MESSAGE_SIZE, read_mail
@@ -93,13 +93,6 @@ def test_what_just_fits_is_accepted(fake: FakeSes, client: Any) -> None:
     assert len(fake.service.kept) == 2
 
 
-def test_a_simple_mail_without_a_sender_is_refused_without_a_word(client: Any) -> None:
-    mail = ses.mail(Content=ses.simple())
-    del mail["FromEmailAddress"]
-
-    assert refuse(client, **mail)[0] == "BadRequestException"
-
-
 def test_a_message_may_have_forty_megabytes_in_base64() -> None:
     longest = b64encode(ses.RAW.ljust(MAX_MESSAGE_SIZE, b"."))
     too_long = b64encode(ses.RAW.ljust(MAX_MESSAGE_SIZE + 1, b"."))
@@ -112,17 +105,6 @@ def test_a_message_may_have_forty_megabytes_in_base64() -> None:
     with pytest.raises(SesError) as raised:
         read_mail(ses.mail(raw=too_long.decode()))
     assert raised.value.message == "Message length is more than 30000000 bytes long: '30000001'."
-
-
-def test_a_larger_request_is_refused_before_it_is_read(fake: FakeSes) -> None:
-    length = Service.max_body + 1
-    head = f"POST /v2/email/outbound-emails HTTP/1.1\r\nHost: a\r\nContent-Length: {length}"
-    with ses.Wire(fake.port) as wire:
-        wire.socket.sendall(f"{head}\r\n\r\n".encode())
-        answer = wire.read_answer()
-        assert wire.read_to_end() == b""
-
-    assert (answer.status, answer.error_type) == (413, "RequestEntityTooLarge")
 
 
 @pytest.mark.parametrize(
@@ -228,18 +210,6 @@ def test_an_account_that_may_not_send_says_why(
     assert client.get_account()["SendingEnabled"] is ("is_sending_enabled" not in change)
 
 
-def test_a_failed_mail_from_domain_rejects_only_where_the_identity_says_so(
-    fake: FakeSes, client: Any
-) -> None:
-    identity = fake.service.account.identities[ses.DOMAIN]
-    identity.mail_from_domain, identity.mail_from = "bounce.acme.example", Status.FAILED
-    client.send_email(**ses.mail())
-
-    identity.rejects_on_mail_from_failure = True
-
-    assert refuse(client, **ses.mail())[0] == "MailFromDomainNotVerifiedException"
-
-
 def test_the_rate_and_the_quota_are_told_apart_by_their_message(fake: FakeSes, client: Any) -> None:
     fake.service.account.quota = Quota(UNLIMITED, max_send_rate=0.001)
     client.send_email(**ses.mail())
@@ -283,31 +253,3 @@ def test_a_quota_counts_recipients_of_the_last_24_hours() -> None:
     assert not count(quota, 1, timedelta(hours=23))
     assert count(quota, 6, timedelta(hours=24))
     assert quota.sent_last_24_hours(NOW + timedelta(hours=24)) == 10
-
-
-def test_mail_of_others_counts_against_the_quota() -> None:
-    quota = Quota(max_24_hour_send=10, max_send_rate=UNLIMITED, sent_by_others=9)
-
-    assert count(quota, 1, timedelta())
-    assert not count(quota, 1, timedelta())
-    assert quota.report_sent(NOW) == 10
-
-
-def test_what_is_reported_may_lag_behind_what_is_counted() -> None:
-    quota = Quota(max_24_hour_send=3, max_send_rate=UNLIMITED, report_lag=5)
-    for second in (0, 2, 4):
-        assert count(quota, 1, timedelta(seconds=second))
-
-    reported = [quota.report_sent(NOW + timedelta(seconds=second)) for second in (4, 5, 6, 7, 9)]
-
-    assert reported == [0, 1, 1, 2, 3]
-    assert not count(quota, 1, timedelta(seconds=4))
-
-
-def test_a_domain_covers_its_subdomains_and_nothing_beside_them() -> None:
-    account = Account()
-    account.add_identities("acme.example")
-
-    assert account.find_identity("a@b.c.acme.example")
-    assert account.find_identity("a@notacme.example") is None
-    assert account.find_identity("acme.example@other.example") is None
