@@ -14,20 +14,17 @@ from postledger.providers.base import Finding, Form, Provider
 from tests.providers.fake_smtp import FEATURES, FakeSmtp, Phase, serving
 
 
-@pytest.mark.parametrize(
-    ("kind", "settings"),
-    [
+def test_a_provider_is_built_by_its_name() -> None:
+    for kind, settings in [
         ("sandbox", {}),
         ("ses", {"region": "eu-west-1"}),
         ("smtp", {"host": "mail.acme.example", "username": "a", "password": "b"}),
-    ],
-)
-def test_a_provider_is_built_by_its_name(kind: str, settings: dict[str, object]) -> None:
-    provider: Provider = registry.build(kind, settings)
+    ]:
+        provider: Provider = registry.build(kind, settings)
 
-    assert provider.window_size > 0
-    assert provider.call_time > 0
-    assert provider.form is Form.MIME
+        assert provider.window_size > 0, kind
+        assert provider.call_time > 0, kind
+        assert provider.form is Form.MIME, kind
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
@@ -92,9 +89,8 @@ def test_a_vendor_is_imported_on_first_use() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-@pytest.mark.parametrize(
-    ("settings", "complaint"),
-    [
+def test_wrong_settings_are_refused_by_name() -> None:
+    for settings, complaint in [
         ({}, "host"),
         ({"host": "mail.example\r\nEHLO x"}, "host"),
         ({"host": "mail.example", "port": 70_000}, "port"),
@@ -105,11 +101,9 @@ def test_a_vendor_is_imported_on_first_use() -> None:
         ({"host": "mail.example", "timeouts": {"answer": 0}}, "answer"),
         ({"host": "mail.example", "tls": "none", "username": "a"}, "in the open"),
         ({"host": "mail.example", "username": "a\0b"}, "NUL"),
-    ],
-)
-def test_wrong_settings_are_refused_by_name(settings: dict[str, object], complaint: str) -> None:
-    with pytest.raises(ValidationError, match=complaint):
-        registry.build("smtp", settings)
+    ]:
+        with pytest.raises(ValidationError, match=complaint):
+            registry.build("smtp", settings)
 
 
 def test_a_password_in_the_open_stays_on_this_machine() -> None:

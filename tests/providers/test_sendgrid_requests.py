@@ -218,9 +218,9 @@ def test_what_sendgrid_cannot_take_is_refused_before_anything_is_sent() -> None:
         assert (failure.code, type(failure)) == (code, outcome), case
 
 
-@pytest.mark.parametrize("address", ["björn@example.com", "no address", '"},"x@example.com'])
-def test_an_address_that_sendgrid_cannot_take_is_refused(address: str) -> None:
-    assert type(refuse(a_message(address, content=a_letter()))) is Refused
+def test_an_address_that_sendgrid_cannot_take_is_refused() -> None:
+    for address in ["björn@example.com", "no address", '"},"x@example.com']:
+        assert type(refuse(a_message(address, content=a_letter()))) is Refused, address
 
 
 def test_finished_bytes_are_a_mistake_of_the_caller() -> None:

@@ -3,8 +3,6 @@
 import json
 from datetime import timedelta
 
-import pytest
-
 from postledger.providers.base import (
     Accepted,
     Category,
@@ -233,9 +231,8 @@ def test_a_name_may_stand_in_the_document() -> None:
         assert failure.detail == "SendingPausedException: paused", body
 
 
-@pytest.mark.parametrize(
-    ("named", "is_account", "advice"),
-    [
+def test_an_unverified_address_is_ours_or_shows_that_production_access_is_missing() -> None:
+    for named, is_account, advice in [
         (SENDER, False, "Verify"),
         (SENDER.upper(), False, "Verify"),
         ("acme.example", False, "Verify"),
@@ -246,17 +243,13 @@ def test_a_name_may_stand_in_the_document() -> None:
         ("arn:aws:ses:eu-west-1:123456789012:identity/acme.example", False, "Verify"),
         ("alice@example.com", True, "production access"),
         ("bob@acme.example", True, "production access"),
-    ],
-)
-def test_an_unverified_address_is_ours_or_shows_that_production_access_is_missing(
-    named: str, *, is_account: bool, advice: str
-) -> None:
-    failure = fail(an_answer(400, "MessageRejected", NOT_VERIFIED + named))
+    ]:
+        failure = fail(an_answer(400, "MessageRejected", NOT_VERIFIED + named))
 
-    assert isinstance(failure, SenderBlocked)
-    assert failure.code == "SES_IDENTITY_NOT_VERIFIED"
-    assert failure.is_account == is_account
-    assert advice in failure.detail
+        assert isinstance(failure, SenderBlocked), named
+        assert failure.code == "SES_IDENTITY_NOT_VERIFIED", named
+        assert failure.is_account == is_account, named
+        assert advice in failure.detail, named
 
 
 def test_a_name_in_the_page_of_a_gateway_is_not_a_name_of_ses() -> None:

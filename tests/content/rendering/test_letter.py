@@ -187,11 +187,9 @@ def test_a_value_that_begins_a_link_must_be_an_address() -> None:
             fill_letter(link=link)
 
 
-@pytest.mark.parametrize(
-    "link", ["https://a.example", "HTTP://a.example", "mailto:a@b.example", "tel:+1"]
-)
-def test_addresses_of_pages_people_and_telephones_may_be_links(link: str) -> None:
-    assert link in fill_letter(link=link)[2]
+def test_addresses_of_pages_people_and_telephones_may_be_links() -> None:
+    for link in ["https://a.example", "HTTP://a.example", "mailto:a@b.example", "tel:+1"]:
+        assert link in fill_letter(link=link)[2], link
 
 
 def test_two_values_cannot_make_a_script_together() -> None:
