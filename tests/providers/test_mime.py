@@ -80,10 +80,6 @@ def test_a_letter_in_full() -> None:
     )
 
 
-def test_the_same_letter_gives_the_same_bytes() -> None:
-    assert wire(a_letter()) == wire(a_letter())
-
-
 def test_every_try_of_a_mail_bears_the_same_message_id() -> None:
     first = mime.compose(a_letter(), reference=a_reference(7, try_number=1))
     second = mime.compose(a_letter(), reference=a_reference(7, try_number=2))
@@ -155,12 +151,14 @@ def test_any_text_arrives_with_its_line_ends_made_alike(text: str, html: str) ->
     assert body(message, "html") == with_crlf(f"y{html}")
 
 
-@pytest.mark.parametrize("line_end", ["", "\n", "\r", "\r\n"])
-@pytest.mark.parametrize("width", [76, 77, 998, 5_000])
-def test_a_long_line_arrives_whole(width: int, line_end: str) -> None:
-    text = f"{'x' * width} {line_end}{'.' * width}{line_end}"
+def test_a_long_line_arrives_whole() -> None:
+    for width in (76, 77, 998, 5_000):
+        for line_end in ("", "\n", "\r", "\r\n"):
+            text = f"{'x' * width} {line_end}{'.' * width}{line_end}"
 
-    assert body(read(replace(a_letter(), text=text)), "plain") == with_crlf(text)
+            got = body(read(replace(a_letter(), text=text)), "plain")
+
+            assert got == with_crlf(text), (width, line_end)
 
 
 @given(anything)

@@ -32,14 +32,6 @@ def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
         registry.build("pigeon", {})
 
 
-def test_an_smtp_server_has_no_events() -> None:
-    assert not registry.load_module("smtp").parse_events({}, b"whatever")
-
-
-def test_the_sandbox_needs_no_login() -> None:
-    assert not asyncio.run(registry.load_module("sandbox").check({}, []))
-
-
 @pytest.mark.parametrize(
     ("faults", "settings", "secrets"),
     [
@@ -117,8 +109,17 @@ def test_a_password_is_not_shown() -> None:
     assert "secret" not in repr(SmtpSettings.model_validate({"host": "x", "password": "secret"}))
 
 
-def test_the_time_of_a_call_is_eleven_minutes_where_nothing_else_is_set() -> None:
-    assert registry.build("smtp", {"host": "mail.example"}).call_time == 660
+def test_the_time_of_a_call_is_eleven_minutes_by_smtp_and_half_a_minute_by_http() -> None:
+    for kind, settings, seconds in [
+        ("smtp", {"host": "mail.example"}, 660),
+        ("ses", {"region": "eu-west-1"}, 30),
+        ("sendgrid", {"api_key": "SG.made-up"}, 30),
+    ]:
+        assert registry.build(kind, settings).call_time == seconds, kind
+
+
+def test_an_smtp_server_has_no_events() -> None:
+    assert not registry.load_module("smtp").parse_events({}, b"whatever")
 
 
 def test_closing_twice_does_no_harm() -> None:

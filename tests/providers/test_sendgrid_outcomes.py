@@ -3,8 +3,6 @@
 import json
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from postledger.providers.base import (
     Accepted,
     Category,
@@ -95,21 +93,19 @@ def test_an_error_that_sendgrid_explains_is_its_row() -> None:
     for status, message, outcome, code, category in EXPLAINED:
         failure = fail(an_answer(status, message))
 
-        assert (type(failure), failure.code, failure.category) == (outcome, code, category), status
-        assert failure.original_code == f"HTTP {status}", status
-        assert failure.detail.startswith(f"HTTP {status}: {message}"), status
-        assert not getattr(failure, "is_outage", False), status
+        assert (type(failure), failure.code, failure.category) == (outcome, code, category), message
+        assert failure.original_code == f"HTTP {status}", message
+        assert failure.detail.startswith(f"HTTP {status}: {message}"), message
+        assert not getattr(failure, "is_outage", False), message
 
 
-@pytest.mark.parametrize("body", [PAGE, b"", b"[]", b'{"errors": []}', b'{"errors": "no"}'])
-@pytest.mark.parametrize(("status", "outcome", "code", "category"), OF_A_GATEWAY)
-def test_an_answer_without_sendgrids_document_is_one_of_a_gateway(
-    status: int, outcome: type[Outcome], code: str, category: Category, body: bytes
-) -> None:
-    failure = fail(an_answer(status, body=body))
+def test_an_answer_without_sendgrids_document_is_one_of_a_gateway() -> None:
+    for status, outcome, code, category in OF_A_GATEWAY:
+        for body in (PAGE, b"", b"[]", b'{"errors": []}', b'{"errors": "no"}'):
+            failure = fail(an_answer(status, body=body))
 
-    assert (type(failure), failure.code, failure.category) == (outcome, code, category)
-    assert failure.original_code == f"HTTP {status}"
+            row = (type(failure), failure.code, failure.category, failure.original_code)
+            assert row == (outcome, code, category, f"HTTP {status}"), (status, body)
 
 
 def test_an_acceptance_has_the_id_of_its_header() -> None:
@@ -255,7 +251,7 @@ def test_after_the_last_byte_a_break_leaves_a_doubt() -> None:
     ]:
         failure = outcomes.judge_break(Break(stage, code, "gone"))
 
-        assert (type(failure), failure.code) == (outcome, named), stage
+        assert (type(failure), failure.code) == (outcome, named), (stage, code)
         assert getattr(failure, "is_outage", False) == (stage is Stage.CONNECT), stage
 
 

@@ -169,12 +169,12 @@ def test_an_answer_is_its_row() -> None:
     for status, name, message, outcome, code, category in TABLE:
         failure = fail(an_answer(status, name, message))
 
-        assert type(failure) is outcome, status
-        assert (failure.code, failure.category) == (code, category), status
-        assert failure.original_code == (name or f"HTTP {status}"), status
-        assert failure.original_code in failure.detail, status
-        assert message in failure.detail, status
-        assert not getattr(failure, "may_be_quoted", False), status
+        case = (status, name, message)
+        assert (type(failure), failure.code, failure.category) == (outcome, code, category), case
+        assert failure.original_code == (name or f"HTTP {status}"), case
+        assert failure.original_code in failure.detail, case
+        assert message in failure.detail, case
+        assert not getattr(failure, "may_be_quoted", False), case
 
 
 def test_an_acceptance_has_the_id_of_ses() -> None:
@@ -341,13 +341,9 @@ def test_a_break_is_its_row() -> None:
     ]:
         failure = outcomes.judge_break(Break(stage, code, "it broke"))
 
-        assert type(failure) is outcome, stage
-        assert (failure.code, failure.category, failure.original_code) == (
-            ours,
-            category,
-            original,
-        ), stage
-        assert getattr(failure, "is_outage", False) == is_outage, stage
+        row = (type(failure), failure.code, failure.category, failure.original_code)
+        assert row == (outcome, ours, category, original), (stage, code)
+        assert getattr(failure, "is_outage", False) == is_outage, (stage, code)
         assert stage.name in failure.detail, stage
 
 

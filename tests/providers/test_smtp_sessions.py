@@ -227,18 +227,7 @@ def test_a_line_the_server_gave_up_costs_no_attempt(farewell: str) -> None:
     assert server.connection_count == 2
 
 
-def test_a_line_that_closed_while_idle_is_not_used() -> None:
-    server = FakeSmtp(faults={Phase.NOOP: "421 4.4.2 idle too long"})
-
-    async def story(provider: Smtp) -> None:
-        await send(provider, a_window("alice@example.com"))
-        assert types(await send(provider, a_window("bob@example.com"))) == [Accepted]
-
-    at(server, story, idle_check=0)
-    assert server.connection_count == 2
-
-
-@pytest.mark.parametrize("fault", [Fault.CLOSE, Fault.RESET])
+@pytest.mark.parametrize("fault", [Fault.CLOSE, Fault.RESET, "421 4.4.2 idle too long"])
 def test_a_line_that_breaks_when_it_is_asked_is_not_used(fault: Fault) -> None:
     server = FakeSmtp(faults={Phase.NOOP: fault})
 
@@ -592,11 +581,3 @@ def test_the_kernel_gives_up_unacknowledged_bytes_no_later_than_we_do() -> None:
 
     at(server, story)
     assert limits == [5000]
-
-
-def test_sending_before_opening_is_a_bug() -> None:
-    async def play() -> None:
-        await send(Smtp(smtp_settings(FakeSmtp(port=25))), a_window("alice@example.com"))
-
-    with pytest.raises(RuntimeError, match="not open"):
-        asyncio.run(play())
