@@ -13,6 +13,7 @@ from postledger.providers import registry
 from postledger.providers.base import (
     Accepted,
     Attachment,
+    Form,
     InDoubt,
     Mailbox,
     NotSent,
@@ -25,8 +26,8 @@ from postledger.providers.base import (
 )
 from postledger.providers.sendgrid.provider import SendGrid
 from postledger.providers.sendgrid.settings import SendGridSettings
-from tests.providers.messages import WIRE, a_letter, a_message, send
-from tests.providers.stands import opened, sendgrid_settings
+from tests.providers.messages import WIRE, a_letter, a_message, a_window, send
+from tests.providers.stands import opened, sendgrid_settings, taken_by
 from tools.fakes.http.faults import (
     AnswerBadBody,
     AnswerError,

@@ -8,8 +8,6 @@ from tests.content.golden.specimen import Specimen
 
 _MADE: Mapping[str, Callable[[], Specimen]] = {
     "notion-every-block.alice": mailouts.every,
-    "notion-november.ru.alice": mailouts.november,
-    "notion-minutes.pt.bob": mailouts.minutes,
     "slices-tools.alice": made.cleveland,
     "slices-tools.bob": made.columbus,
     "open-seat.en.alice": made.open_seat_en,

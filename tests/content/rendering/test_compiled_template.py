@@ -8,7 +8,6 @@ from liquid.undefined import StrictUndefined
 from markupsafe import Markup
 
 from postledger.content.rendering.compiled_template import (
-    Block,
     CompiledTemplate,
     InvalidTemplateError,
     MissingVariableError,
@@ -125,44 +124,6 @@ def test_what_one_mail_gets_and_costs_does_not_depend_on_the_mails_before(
     for values in mails:
         alone = CompiledTemplate(KEPT, is_html=True)
         assert fill_or_refuse(program, values) == fill_or_refuse(alone, values)
-
-
-def test_a_text_is_kept_while_the_values_that_decide_stay_the_same() -> None:
-    program = CompiledTemplate("{% if a %}{{ a | upcase }}{% endif %}{{ n }}", is_html=True)
-
-    first, second, other, none = (
-        program.fill(values)
-        for values in (
-            {"a": "some text", "n": "1"},
-            {"a": "some text", "n": "2"},
-            {"a": "other text", "n": "2"},
-            {"n": "2"},
-        )
-    )
-
-    assert first == ["SOME TEXT", "1"]
-    assert second == ["SOME TEXT", "2"]
-    assert second[0] is first[0]
-    assert other == ["OTHER TEXT", "2"]
-    assert none == ["", "2"]
-
-
-def test_whether_texts_are_there_is_decided_without_liquid() -> None:
-    for source, is_chosen in [
-        ("{% if a and a != blank %}{{ a }}{% elsif b.c == nil %}x{% endif %}", False),
-        ("{% if a and a != blank or b %}{{ a }}{{ b.c }}{% else %}x{% endif %}", True),
-        ("{% if a == nil %}{% else %}{{ a }}{% endif %}", True),
-        ("{% if a == 'a' %}{{ a }}{% endif %}", False),
-        ("{% if a == b %}{{ a }}{% endif %}", False),
-        ("{% if a %}{{ a | upcase }}{% endif %}", False),
-        ("{% if a %}{% if b %}x{% endif %}{% endif %}", False),
-        ("{% if a or b or c or d %}x{% endif %}", False),
-        ("{% assign b = a %}{% if a %}{{ b }}{% endif %}", False),
-    ]:
-        block = CompiledTemplate(source, is_html=True).holes[-1]
-
-        assert isinstance(block, Block), source
-        assert (block.choice is not None) is is_chosen, source
 
 
 def test_values_are_escaped_in_html_and_nowhere_else() -> None:

@@ -26,10 +26,6 @@ def test_a_markdown_table_of_too_many_cells_is_refused_before_it_is_read() -> No
         assert refusal(body, Format.MARKDOWN) == [("markup_too_complex", "body")], prefix
 
 
-def test_markdown_that_becomes_too_many_elements_is_refused() -> None:
-    assert refusal("- a\n" * 10_000, Format.MARKDOWN) == [("markup_too_complex", "body")]
-
-
 def test_mjml_that_becomes_too_much_html_is_refused() -> None:
     section = "<mj-section><mj-column></mj-column></mj-section>"
 
