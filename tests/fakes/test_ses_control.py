@@ -1,4 +1,4 @@
-"""The paths under /_fake, and the command that starts the fake."""
+"""The mail that the fake has taken can be looked at, over HTTP and on a disk."""
 
 import signal
 from pathlib import Path
@@ -7,45 +7,26 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.cli import installations
-from tests.fakes import processes, ses
-from tests.fakes.processes import FakeProcess
+from tests.fakes import ses
 from tests.fakes.wire import PATIENCE
 from tools.fakes.ses.server import FakeSes
-
-
-def ask(fake: FakeSes | FakeProcess, method: str, path: str, body: object = None) -> Any:
-    answer = httpx.request(
-        method, f"{fake.endpoint}/_fake/{path}", json=body, timeout=PATIENCE, trust_env=False
-    )
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 def test_accepted_mail_can_be_looked_at(fake: FakeSes, client: Any) -> None:
     id_ = client.send_email(**ses.mail())["MessageId"]
 
-    [entry] = ask(fake, "GET", "messages")
-    raw = httpx.get(f"{fake.endpoint}/_fake/messages/{id_}", timeout=PATIENCE, trust_env=False)
+    url = f"{fake.endpoint}/_fake/messages"
+    [entry] = httpx.get(url, timeout=PATIENCE, trust_env=False).json()
+    raw = httpx.get(f"{url}/{id_}", timeout=PATIENCE, trust_env=False)
 
     assert (entry["message_id"], entry["destination"]) == (id_, [ses.RECIPIENT])
     assert raw.content == ses.RAW
 
 
 @pytest.mark.slow
-def test_the_command_needs_no_installation_and_no_database(tmp_path: Path) -> None:
-    command = [
-        *(str(installations.POSTLEDGER), "fake-ses", "--port", "0", "--sandbox"),
-        *("--identity", ses.DOMAIN, "--configuration-set", "main"),
-        *("--eml", str(tmp_path / "eml"), "--journal", str(tmp_path / "journal")),
-    ]
-    nothing = {
-        "DATABASE_URL": f"postgresql://nobody@{installations.DEAD}/none",
-        "REDIS_URL": f"redis://{installations.DEAD}/0",
-        "SECRET_KEY": "",
-        "POSTLEDGER_ENV": str(tmp_path / "missing.env"),
-    }
-    with processes.start(command, **nothing) as fake:
+def test_as_a_program_it_stores_what_it_takes_and_ends_when_it_is_told(tmp_path: Path) -> None:
+    options = ["--sandbox", "--configuration-set", "main", "--eml", str(tmp_path / "eml")]
+    with ses.running(*options, journal=tmp_path / "journal") as fake:
         client = ses.connect(fake.endpoint)
         sent = client.send_email(**ses.mail("a@acme.example", ConfigurationSetName="main"))
         quota = client.get_account()["SendQuota"]

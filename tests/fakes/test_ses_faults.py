@@ -59,8 +59,7 @@ TABLE: list[tuple[Fault, bytes, End | None, bool]] = [
         for status in (500, 502, 503, 504)
         for is_accepted in (False, True)
     ),
-    (AnswerGarbage(), b"", None, False),
-    (AnswerGarbage(is_accepted=True), b"", None, True),
+    *((AnswerGarbage(is_accepted), b"", None, is_accepted) for is_accepted in (False, True)),
     *((AnswerBadBody(body), b"HTTP/1.1 200", None, True) for body in BadBody),
     *((DropAnswer(end), b"", end, True) for end in End),
     *((CutRequest(Moment.REQUEST, end), b"", end, False) for end in End),
