@@ -104,20 +104,21 @@ def test_a_sound_body_may_be_sent_and_a_hidden_program_is_found() -> None:
 
 
 def test_a_subject_has_1_to_150_characters() -> None:
-    for subject, expected in [
+    cases: list[tuple[str, list[str]]] = [
         ("", ["subject_missing"]),
         (" \u00a0", ["subject_missing"]),
         ("x", []),
         ("ä" * 150, []),
         ("x" * 151, ["subject_too_long"]),
-    ]:
+    ]
+    for subject, expected in cases:
         assert [f.code for f in checks.findings(subject=subject, html="<p>x</p>")] == expected, (
             subject
         )
 
 
 def test_html_has_1_to_524288_bytes() -> None:
-    for html, expected in [
+    cases: list[tuple[str, list[str]]] = [
         ("", ["html_missing"]),
         (" \n\t", ["html_missing"]),
         ("x" * 524_288, []),
@@ -125,7 +126,8 @@ def test_html_has_1_to_524288_bytes() -> None:
         ("ä" * 262_144, []),
         ("ä" * 262_145, ["html_too_large"]),
         ("\ud800", []),
-    ]:
+    ]
+    for html, expected in cases:
         assert codes(html) == expected, html
 
 

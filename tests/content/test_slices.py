@@ -146,12 +146,13 @@ def test_without_a_headline_the_first_of_the_body_with_words_is_one() -> None:
 
 
 def test_without_a_title_and_a_dek_there_is_no_letter() -> None:
-    for edition in [
+    cases: list[list[Slice]] = [
         [],
         [news(1, None, "Only a body.")],
         [headline(1, CLEVELAND)],  # of another place
         [replace(PLAIN, is_headline=True), replace(PLAIN, id=2, title="Not a headline")],
-    ]:
+    ]
+    for edition in cases:
         with pytest.raises(
             SubjectRequiredError, match="Give a title to a slice for everybody"
         ) as refused:

@@ -277,7 +277,7 @@ def test_a_variable_has_a_name_that_liquid_reads_and_is_declared_once(acme: int)
     for name in ("", "1st", "a-b", "a.b", "имя", "a" * 65, "a\n"):
         with pytest.raises(InvalidVersionError, match="cannot be the name of a variable"):
             add(acme, required=[name])
-    for required, optional in [(["a", "a"], []), (["a"], ["a"])]:
+    for required, optional in [(("a", "a"), ()), (("a",), ("a",))]:
         with pytest.raises(InvalidVersionError, match="the variable a is declared twice"):
             add(acme, required=required, optional=optional)
 

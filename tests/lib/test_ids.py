@@ -51,7 +51,7 @@ def test_two_deliveries_never_share_an_id(one: DeliveryId, other: DeliveryId) ->
 
 
 def test_a_foreign_id_parses_to_nothing() -> None:
-    for value in [
+    cases: list[str | UUID] = [
         "9f1c2a34-5b6d-4e8f-a012-3456789abcde",
         UUID("c232ab00-9414-11ec-b3c8-9f6bdeced846"),
         "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
@@ -61,7 +61,8 @@ def test_a_foreign_id_parses_to_nothing() -> None:
         "010001-8c2f-ses-message-id",
         "17",
         "",
-    ]:
+    ]
+    for value in cases:
         assert DeliveryId.parse(value) is None, value
 
 

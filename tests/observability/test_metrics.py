@@ -46,7 +46,8 @@ def test_a_value_outside_the_vocabulary_becomes_other() -> None:
 
 
 def test_a_label_that_the_catalogue_does_not_have_is_refused() -> None:
-    for labels in [{}, {"tenant": "acme"}, {"state": "SENT", "tenant": "acme"}]:
+    cases: list[dict[str, str]] = [{}, {"tenant": "acme"}, {"state": "SENT", "tenant": "acme"}]
+    for labels in cases:
         with pytest.raises(TypeError, match="has the labels"):
             metrics.STATE_TRANSITIONS.add(1, **labels)
 

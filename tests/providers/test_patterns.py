@@ -46,7 +46,8 @@ def test_a_mostly_cyrillic_text_is_base64_and_a_latin_one_is_not() -> None:
 
 
 def test_a_pattern_takes_as_many_texts_as_it_has_holes() -> None:
-    for texts in [[], ["a", "b"]]:
+    cases: list[list[str]] = [[], ["a", "b"]]
+    for texts in cases:
         with pytest.raises(ValueError, match="argument"):
             filled(Pattern("plain", ["a", "b"]), texts)
 

@@ -49,13 +49,14 @@ def fail(part: Part, **more: object) -> str:
 
 
 def test_the_number_at_the_path_is_what_is_left() -> None:
-    for document, path, remaining in [
+    cases: list[tuple[object, str, int]] = [
         ({"left": 12}, "left", 12),
         ({"data": {"credits": [{"left": 1}, {"left": 99.9}]}}, "data.credits.1.left", 99),
         ([0], "0", 0),
         ({"0": 7}, "0", 7),
         ({"left": 1e300}, "left", quota_source.MOST),
-    ]:
+    ]
+    for document, path, remaining in cases:
         reading, _ = read(answering(document), path=path)
 
         assert reading == QuotaReading(remaining), document
@@ -75,7 +76,7 @@ def test_the_token_goes_in_its_header() -> None:
 
 
 def test_anything_but_a_number_of_at_least_0_is_an_error() -> None:
-    for document, path in [
+    cases: list[tuple[object, str]] = [
         ({"left": -1}, "left"),
         ({"left": "12"}, "left"),
         ({"left": None}, "left"),
@@ -86,7 +87,8 @@ def test_anything_but_a_number_of_at_least_0_is_an_error() -> None:
         ({"left": [1]}, "left.1"),
         ({"left": [1]}, "left.-1"),
         ({"left": [1]}, "left.99999999999999"),
-    ]:
+    ]
+    for document, path in cases:
         assert path in fail(answering(document), path=path), document
 
 
@@ -186,7 +188,7 @@ def test_only_a_host_that_names_this_machine_is_on_it() -> None:
 
 
 def test_a_wrong_source_is_refused() -> None:
-    for settings, complaint in [
+    cases: list[tuple[dict[str, object], str]] = [
         ({"url": "http://api.example.com/"}, "write it as https"),
         ({"url": "ftp://127.0.0.1/"}, "write it as https"),
         ({"url": "https://user:pass@api.example.com/"}, "write it as https"),
@@ -201,7 +203,8 @@ def test_a_wrong_source_is_refused() -> None:
         ({"header": "X-Api-Key"}, "needs a token"),
         ({"token": "a\r\nX: y"}, "line break"),
         ({"unheard_of": 1}, "unheard_of"),
-    ]:
+    ]
+    for settings, complaint in cases:
         usual = {"url": "https://api.example.com/", "path": "left"}
 
         with pytest.raises(ValidationError, match=complaint):

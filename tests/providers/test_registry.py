@@ -15,11 +15,12 @@ from tests.providers.fake_smtp import FEATURES, FakeSmtp, Phase, serving
 
 
 def test_a_provider_is_built_by_its_name() -> None:
-    for kind, settings in [
+    cases: list[tuple[str, dict[str, object]]] = [
         ("sandbox", {}),
         ("ses", {"region": "eu-west-1"}),
         ("smtp", {"host": "mail.acme.example", "username": "a", "password": "b"}),
-    ]:
+    ]
+    for kind, settings in cases:
         provider: Provider = registry.build(kind, settings)
 
         assert provider.window_size > 0, kind
@@ -82,7 +83,7 @@ def test_a_vendor_is_imported_on_first_use() -> None:
 
 
 def test_wrong_settings_are_refused_by_name() -> None:
-    for settings, complaint in [
+    cases: list[tuple[dict[str, object], str]] = [
         ({}, "host"),
         ({"host": "mail.example\r\nEHLO x"}, "host"),
         ({"host": "mail.example", "port": 70_000}, "port"),
@@ -93,7 +94,8 @@ def test_wrong_settings_are_refused_by_name() -> None:
         ({"host": "mail.example", "timeouts": {"answer": 0}}, "answer"),
         ({"host": "mail.example", "tls": "none", "username": "a"}, "in the open"),
         ({"host": "mail.example", "username": "a\0b"}, "NUL"),
-    ]:
+    ]
+    for settings, complaint in cases:
         with pytest.raises(ValidationError, match=complaint):
             registry.build("smtp", settings)
 

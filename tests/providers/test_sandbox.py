@@ -161,12 +161,13 @@ def test_an_unknown_event_is_kept_by_its_name() -> None:
 
 
 def test_a_malformed_event_is_kept() -> None:
-    for payload in [
+    cases: list[dict[str, object]] = [
         {},
         {"event": 7},
         {"event": None, "reference": []},
         {"event": "delivered", "at": "yesterday"},
-    ]:
+    ]
+    for payload in cases:
         [event] = parsed(payload)
 
         assert event.at is None, payload

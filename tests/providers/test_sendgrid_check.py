@@ -206,7 +206,7 @@ WEBHOOK = {"id": "w", "url": f"https://x{PATH}", "enabled": True, "public_key": 
 
 
 def test_a_webhook_of_no_use_says_why() -> None:
-    for webhooks, level, words in [
+    cases: list[tuple[list[object], Level, str]] = [
         ([WEBHOOK], OK, "SendGrid reports Processed, Delivered,"),
         ([{**WEBHOOK, "enabled": False}, WEBHOOK], OK, "SendGrid reports"),
         ([], WARNING, "reports nothing"),
@@ -216,7 +216,8 @@ def test_a_webhook_of_no_use_says_why() -> None:
         ([{**WEBHOOK, "public_key": None}], WARNING, "does not sign"),
         ([{**WEBHOOK, "public_key": "other"}], WARNING, "a key that the account does not have"),
         ([{**WEBHOOK, "bounce": False, "dropped": False}], WARNING, "not report Bounce, Dropped."),
-    ]:
+    ]
+    for webhooks, level, words in cases:
         state = WebhooksState.model_validate({"webhooks": webhooks})
 
         finding = event_findings.judge_webhooks(state, PATH, {"k"})

@@ -55,7 +55,8 @@ def test_a_bounce_has_its_classification_its_code_and_the_words_of_the_server() 
 
 
 def test_a_bounce_of_any_other_type_than_bounce_is_a_block() -> None:
-    for kind in ["blocked", "expired", "", None, 1]:
+    cases: list[object] = ["blocked", "expired", "", None, 1]
+    for kind in cases:
         found = parse_one("bounce", **{**BLOCK, "type": kind})
 
         assert (found.kind, found.bounce_type) == (EventKind.SOFT_BOUNCED, "Blocked"), kind
@@ -63,7 +64,7 @@ def test_a_bounce_of_any_other_type_than_bounce_is_a_block() -> None:
 
 
 def test_a_drop_says_whether_a_list_of_sendgrid_has_the_address() -> None:
-    for reason, subtype in [
+    cases: list[tuple[str | None, str]] = [
         ("Bounced Address", "OnAccountSuppressionList"),
         ("Unsubscribed Address", "OnAccountSuppressionList"),
         ("Spam Reporting Address", "OnAccountSuppressionList"),
@@ -71,7 +72,8 @@ def test_a_drop_says_whether_a_list_of_sendgrid_has_the_address() -> None:
         ("Spam Content", ""),
         ("Invalid SMTPAPI header", ""),
         (None, ""),
-    ]:
+    ]
+    for reason, subtype in cases:
         assert parse_one("dropped", reason=reason).bounce_subtype == subtype, reason
 
 
@@ -82,13 +84,14 @@ def test_a_repetition_has_the_same_key_though_its_event_id_changed() -> None:
 
 
 def test_what_differs_in_one_of_the_facts_has_another_key() -> None:
-    for fields in [
+    cases: list[dict[str, Any]] = [
         {"timestamp": 1777896001},
         {"email": "other@recipient.example"},
         {"event": "click"},
         {"url": "https://acme.example/other"},
         {"postledger-id": "another-reference"},
-    ]:
+    ]
+    for fields in cases:
         assert parse_one("open", **fields).key != parse_one("open").key, fields
 
 
@@ -106,7 +109,8 @@ def test_without_a_reference_the_message_id_up_to_its_first_dot_tells_mails_apar
 
 
 def test_a_category_is_ignored_whatever_its_form() -> None:
-    for category in ["news", ["news", "may"], None, {"a": 1}]:
+    cases: list[object] = ["news", ["news", "may"], None, {"a": 1}]
+    for category in cases:
         assert parse_one("open", category=category) == parse_one("open"), category
 
 

@@ -148,14 +148,15 @@ def test_a_sender_that_nobody_verified_blocks_no_other_sender() -> None:
 
 
 def test_a_bad_request_that_is_about_the_sender_alone_fails_no_recipient() -> None:
-    for fields, outcome in [
+    cases: list[tuple[list[str | None], type[Outcome]]] = [
         (["from"], SenderBlocked),
         (["from.email", "from.name"], SenderBlocked),
         (["from", "personalizations.0.to"], Refused),
         (["from", None], Refused),
         (["from_", "content"], Refused),
         (["from", "from", "from", "subject"], Refused),
-    ]:
+    ]
+    for fields, outcome in cases:
         errors = [{"message": "not valid", "field": field} for field in fields]
         failure = fail(an_answer(400, body=json.dumps({"errors": errors}).encode()))
 
@@ -256,7 +257,7 @@ def test_after_the_last_byte_a_break_leaves_a_doubt() -> None:
 
 
 def test_a_question_without_an_answer_says_what_was_in_its_way() -> None:
-    for answer, obstacle in [
+    cases: list[tuple[Answer | Break, Obstacle]] = [
         (an_answer(401, GRANT), Obstacle.CREDENTIALS),
         (an_answer(403, "access forbidden"), Obstacle.DENIED),
         (an_answer(404, "not found"), Obstacle.ABSENT),
@@ -265,7 +266,8 @@ def test_a_question_without_an_answer_says_what_was_in_its_way() -> None:
         (an_answer(403, body=PAGE), Obstacle.UNREACHABLE),
         (Break(Stage.CONNECT, "connect", "refused"), Obstacle.UNCONNECTED),
         (Break(Stage.ANSWER, "timeout", "no answer"), Obstacle.UNREACHABLE),
-    ]:
+    ]
+    for answer, obstacle in cases:
         assert outcomes.judge_unread(answer, now=NOW).obstacle is obstacle, answer
 
 

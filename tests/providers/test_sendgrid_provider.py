@@ -241,7 +241,7 @@ def test_the_endpoint_of_a_region_is_known() -> None:
 
 
 def test_wrong_settings_are_refused_and_no_key_is_repeated() -> None:
-    for settings in [
+    cases: list[dict[str, object]] = [
         {},
         {"api_key": ""},
         {"api_key": "SG.with\nline break"},
@@ -255,7 +255,8 @@ def test_wrong_settings_are_refused_and_no_key_is_repeated() -> None:
         {"api_key": API_KEY, "endpoint": "no URL"},
         {"api_key": API_KEY, "endpoint": "http://127.0.0.1:0"},
         {"api_key": API_KEY, "unknown": 1},
-    ]:
+    ]
+    for settings in cases:
         with pytest.raises(ValidationError) as refused:
             registry.build("sendgrid", settings)
 

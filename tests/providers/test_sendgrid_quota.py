@@ -65,7 +65,8 @@ def test_a_key_that_may_not_ask_is_no_failure_and_says_what_it_lacks() -> None:
 
 
 def test_a_service_that_does_not_answer_is_a_failure() -> None:
-    for fault in [AnswerError("internal_error"), AnswerGateway(403)]:
+    cases: list[Fault] = [AnswerError("internal_error"), AnswerGateway(403)]
+    for fault in cases:
         with pytest.raises(QuotaUnreadError, match="did not say the credits") as unread:
             read(fault=fault)
 

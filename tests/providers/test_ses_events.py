@@ -134,7 +134,8 @@ def test_what_is_no_event_is_refused() -> None:
 
 
 def test_parts_of_a_wrong_type_are_passed_over() -> None:
-    for wrong in [None, 7, "text", [], {}, [7], [[]], {"a": 1}, True]:
+    cases: list[object] = [None, 7, "text", [], {}, [7], [[]], {"a": 1}, True]
+    for wrong in cases:
         document = {"eventType": "Bounce", "bounce": wrong, "mail": wrong}
         nested = a_bounce(bouncedRecipients=wrong, timestamp=wrong, feedbackId=wrong)
         tags = a_bounce() | {

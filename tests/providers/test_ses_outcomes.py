@@ -297,11 +297,12 @@ def test_what_concerns_the_account_blocks_all_its_senders() -> None:
 
 
 def test_a_wish_to_wait_is_kept_except_for_the_daily_quota() -> None:
-    for seconds, message, expected in [
+    cases: list[tuple[str, str, timedelta | None]] = [
         ("30", "", timedelta(seconds=30)),
         ("soon", "", None),
         ("30", "Daily message quota exceeded", None),
-    ]:
+    ]
+    for seconds, message, expected in cases:
         name = "TooManyRequestsException"
         headers = {**OF_AWS, "x-amzn-errortype": name, "retry-after": seconds}
         body = json.dumps({"message": message}).encode()

@@ -554,7 +554,7 @@ def test_renewal_goes_on_after_any_error_and_the_error_is_named(
 
 
 def test_wrong_settings_are_refused_by_name() -> None:
-    for settings, complaint in [
+    cases: list[tuple[dict[str, object], str]] = [
         ({}, "region"),
         ({"region": "moon"}, "such as eu-west-1"),
         ({"region": "eu-" + "west" * 20 + "-1"}, "such as eu-west-1"),
@@ -579,7 +579,8 @@ def test_wrong_settings_are_refused_by_name() -> None:
         ({"region": "eu-west-1", "connections": 0}, "connections"),
         ({"region": "eu-west-1", "timeouts": {"call": 31}}, "call"),
         ({"region": "eu-west-1", "timeouts": {"request": 30}}, "request"),
-    ]:
+    ]
+    for settings, complaint in cases:
         with pytest.raises(ValidationError, match=complaint):
             registry.build("ses", settings)
 

@@ -132,13 +132,14 @@ def test_a_refusal_tells_code_and_words() -> None:
 
 
 def test_a_wait_the_server_asks_for_is_kept() -> None:
-    for line, wait in [
+    cases: list[tuple[str, timedelta | None]] = [
         ("451 4.7.1 Greylisted, try again in 300 seconds", timedelta(minutes=5)),
         ("450 4.7.1 try again after 2 minutes", timedelta(minutes=2)),
         ("454 4.7.0 Throttling failure, wait for 1 hour", timedelta(hours=1)),
         ("451 4.7.1 try again later", None),
         ("451 rejected in 3 of 4 lists", None),
-    ]:
+    ]
+    for line, wait in cases:
         outcome = outcomes.refusal(ANSWER, parse_reply(line))
 
         assert isinstance(outcome, TryLater | Throttled), line

@@ -35,7 +35,7 @@ def test_names_may_be_written_as_people_write_them() -> None:
 
 
 def test_the_subject_is_the_property_of_this_name_or_the_title() -> None:
-    for properties, subject in [
+    cases: list[tuple[dict[str, object], str]] = [
         ({"Name": title("Title")}, "Title"),
         ({"Name": title("Title"), "Subject": rich_text("Subject")}, "Subject"),
         ({"Name": title("Title"), "Subject": rich_text()}, "Title"),
@@ -44,17 +44,19 @@ def test_the_subject_is_the_property_of_this_name_or_the_title() -> None:
         ({"Name": title()}, ""),
         ({"Name": title(" \n")}, ""),
         ({}, ""),
-    ]:
+    ]
+    for properties, subject in cases:
         assert parse(**properties).subject == subject, properties
 
 
 def test_what_is_missing_or_of_another_type_is_empty() -> None:
-    for properties in [
+    cases: list[dict[str, object]] = [
         {},
         {"status": state(None), "is_test": checkbox(checked=False), "sent_at": date(None)},
         {"status": None, "is_test": "yes", "sent_at": date("soon")},
         {"status": number(1), "is_test": number(1), "sent_at": number(1)},
-    ]:
+    ]
+    for properties in cases:
         assert parse(**properties) == MailoutPage("1", "", "", is_test=False, sent_at=None), (
             properties
         )

@@ -71,7 +71,7 @@ def test_what_shows_nothing_is_nothing() -> None:
 
 
 def test_a_block_is_written() -> None:
-    for block, written, text in [
+    cases: list[tuple[Block, str | None, str | None]] = [
         (Divider("1"), "<hr>", "--------------------"),
         (Heading("1", words("Four"), level=4), "<h4>Four</h4>", "Four"),
         (Heading("1", words("Zwei"), level=2), "<h2>Zwei</h2>", "Zwei\n----"),
@@ -117,7 +117,8 @@ def test_a_block_is_written() -> None:
             None,
         ),
         (Link("1", "embed", "file:///etc", "x"), "<p>x</p>", "x"),
-    ]:
+    ]
+    for block, written, text in cases:
         assert written is None or html(block) == written, block
         assert text is None or as_text.render([block]) == text, block
 

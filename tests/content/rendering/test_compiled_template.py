@@ -252,7 +252,7 @@ def test_without_its_liquid_a_text_can_be_judged() -> None:
 
 
 def test_a_value_that_is_printed_where_it_may_be_missing_leaves_a_gap() -> None:
-    for source, gaps in [
+    cases: list[tuple[str, set[str]]] = [
         ("{{ city }} {{ order.total }}", {"city", "order"}),
         ("{{ city | default: 'there' }}", set()),
         ("{{ city | default: town }}{{ state | upcase | default: 'x' }}", {"town", "state"}),
@@ -269,5 +269,6 @@ def test_a_value_that_is_printed_where_it_may_be_missing_leaves_a_gap() -> None:
         ("{% case city %}{% when town %}x{% else %}{{ age }}{% endcase %}", {"age"}),
         ("{% assign x = city %}{% for each in list %}{{ each }}{% endfor %}", {"city", "list"}),
         ("plain", set()),
-    ]:
+    ]
+    for source, gaps in cases:
         assert CompiledTemplate(source, is_html=False).find_gaps() == gaps, source

@@ -69,7 +69,8 @@ def test_a_prefix_stands_before_the_subject_which_is_cut_at_the_limit() -> None:
 
 
 def test_a_required_variable_without_a_value_is_named() -> None:
-    for link in [None, ...]:
+    cases: list[object] = [None, ...]
+    for link in cases:
         values: dict[str, object] = (
             {"name": "Alice"} if link is ... else {"name": "Alice", "link": link}
         )

@@ -4,7 +4,7 @@ from postledger.content.rendering.links import list_links
 
 
 def test_links_and_pictures_of_the_web_are_listed() -> None:
-    for html, links in [
+    cases: list[tuple[str, list[str]]] = [
         ('<a href="https://acme.example/a">a</a>', ["https://acme.example/a"]),
         ("<A HREF = https://acme.example/a >a</A>", ["https://acme.example/a"]),
         ('<img src="http://acme.example/a.png">', ["http://acme.example/a.png"]),
@@ -14,7 +14,8 @@ def test_links_and_pictures_of_the_web_are_listed() -> None:
         ('<img src="data:image/png;base64,AAAA"><img src="cid:1">', []),
         ('<a title="https://acme.example">a</a>https://acme.example', []),
         ('<!-- <a href="https://acme.example/a">a</a> -->', ["https://acme.example/a"]),
-    ]:
+    ]
+    for html, links in cases:
         assert list(list_links(html)) == links, html
 
 

@@ -101,13 +101,14 @@ def test_nobody_can_type_a_mark() -> None:
 
 
 def test_the_tags_of_a_block_are_known_to_belong_together() -> None:
-    for text, blocks in [
+    cases: list[tuple[str, list[tuple[int, ...]]]] = [
         ("{% if a %}{% else %}{% endif %}", [(0, 1, 2)]),
         ("{% for a in b %}{% assign c = a %}{% if d %}{% endif %}{% endfor %}", [(2, 3), (0, 4)]),
         ("{% case a %}{% when 1 %}{% when 2 %}{% endcase %}", [(0, 1, 2, 3)]),
         ("{% assign a = 1 %}{% else %}{% endif %}", []),
         ("{% for a in b %}{% if c %}{% endfor %}{% endif %}", [(0, 2)]),
-    ]:
+    ]
+    for text, blocks in cases:
         assert list(mark_text(text).blocks) == blocks, text
 
 

@@ -128,7 +128,7 @@ def test_the_texts_of_a_mail_have_one_budget() -> None:
 
 
 def test_a_value_that_a_filter_fails_with_is_a_refusal() -> None:
-    for source, values in [
+    cases: list[tuple[str, dict[str, object]]] = [
         ("{{ score | floor }}", {"score": "nan"}),
         ("{{ score | ceil }}", {"score": "inf"}),
         ("{{ score | round }}", {"score": "-inf"}),
@@ -145,7 +145,8 @@ def test_a_value_that_a_filter_fails_with_is_a_refusal() -> None:
         ("{{ list | uniq: 'a' }}", {"list": [1]}),
         ("{{ number }}", {"number": 10**5_000}),
         ("{{ number | append: 'x' }}", {"number": 10**5_000}),
-    ]:
+    ]
+    for source, values in cases:
         with pytest.raises(RenderError):
             render(source, **values)
 
