@@ -254,31 +254,6 @@ def slow_resolver(
     return look_up
 
 
-def test_trusted_authorities_are_loaded_once_for_all_links(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    loaded = list[object]()
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
-    load = ssl.create_default_context
-
-    def count_and_load() -> ssl.SSLContext:
-        loaded.append(None)
-        return load()
-
-    monkeypatch.setattr(ssl, "create_default_context", count_and_load)
-
-    async def play() -> list[LinkReport]:
-        async with RawServer((answering("200 OK"),), context=context).running() as server:
-            links = [f"https://127.0.0.1:{server.port}/{n}" for n in range(5)]
-            return await link_checks.ask_links(
-                links, find_addresses=public_addresses.find_addresses
-            )
-
-    assert len(asyncio.run(play())) == 5
-    assert len(loaded) == 1
-
-
 def test_a_certificate_that_nobody_knows_is_not_safe() -> None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)

@@ -322,24 +322,14 @@ def test_a_service_that_nobody_can_reach_is_an_outage() -> None:
     async def story(client: Client) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        pool = Pool(Origin("127.0.0.1", port), size=1)
-        [outcome, other] = await Client(client.server, pool, client.clock).send(SMALL, SMALL)
+        for origin in (Origin("127.0.0.1", port), Origin("nobody.invalid", 443)):
+            pool = Pool(origin, size=1)
+            [outcome, other] = await Client(client.server, pool, client.clock).send(SMALL, SMALL)
 
-        assert isinstance(outcome, TryLater)
-        assert (outcome.code, outcome.is_outage) == ("NETWORK_ERROR", True)
-        assert outcome.duration is not None
-        assert isinstance(other, NotSent)
-
-    play(story, take)
-
-
-def test_an_unknown_host_is_an_outage() -> None:
-    async def story(client: Client) -> None:
-        pool = Pool(Origin("nobody.invalid", 443), size=1)
-        outcome = await Client(client.server, pool, client.clock).send_one()
-
-        assert isinstance(outcome, TryLater)
-        assert (outcome.code, outcome.is_outage) == ("NETWORK_ERROR", True)
+            assert isinstance(outcome, TryLater), origin
+            assert (outcome.code, outcome.is_outage) == ("NETWORK_ERROR", True), origin
+            assert outcome.duration is not None, origin
+            assert isinstance(other, NotSent), origin
 
     play(story, take)
 

@@ -18,13 +18,11 @@ from pydantic import ValidationError
 
 from postledger.lib import references
 from postledger.lib.check_results import Level
-from postledger.lib.clock import boottime
 from postledger.providers import registry
 from postledger.providers.base import (
     Accepted,
     Finding,
     InDoubt,
-    NotSent,
     Outcome,
     OutgoingMessage,
     Refused,
@@ -257,20 +255,6 @@ def test_an_account_without_production_access_is_blocked() -> None:
         assert isinstance(outcome, SenderBlocked)
         assert (outcome.code, outcome.is_account) == ("SES_IDENTITY_NOT_VERIFIED", True)
         assert "production access" in outcome.detail
-
-    at(story)
-
-
-def test_a_request_that_cannot_be_written_leaves_no_doubt() -> None:
-    async def story(fake: FakeSes, provider: Ses) -> None:
-        tags: dict[str, Any] = {"request_id": None}
-        reports = provider.send([replace(a_message(), tags=tags)], boottime() + 60)
-
-        _, outcome = await anext(reports)
-
-        assert isinstance(outcome, NotSent)
-        with pytest.raises(TypeError):
-            await anext(reports)
 
     at(story)
 

@@ -43,14 +43,6 @@ def test_the_locale_decides_the_language_and_its_direction() -> None:
         assert f"text-align: {side}" in html, locale
 
 
-def test_every_kind_of_content_is_styled() -> None:
-    names = ["h1", "h2", "h3", "p", "ul", "ol", "li", "blockquote", "pre", "code", "img", "hr", "a"]
-
-    html = inlined("".join(f"<{name}>" for name in [*names, "table><tr><th>a</th><td"]))
-
-    assert [name for name in [*names, "th", "td"] if f"<{name} style=" not in html] == []
-
-
 def test_a_cell_keeps_its_own_alignment() -> None:
     html = inlined(
         '<table><tr><th align="right">a</th><th>b</th><td align="right">c</td></tr></table>'
@@ -58,14 +50,6 @@ def test_a_cell_keeps_its_own_alignment() -> None:
 
     cells = re.findall(r"<t[hd][^>]*>(?=[abc]<)", html)
     assert ["text-align" in cell for cell in cells] == [False, True, False]
-
-
-def test_dark_screens_and_small_ones_have_their_rules() -> None:
-    html = inlined()
-
-    assert '<meta name="color-scheme" content="light dark">' in html
-    assert "@media (prefers-color-scheme: dark)" in html
-    assert "@media (max-width: 480px)" in html
 
 
 def test_a_dollar_in_the_content_is_a_dollar() -> None:
