@@ -69,6 +69,7 @@ def test_whatever_is_walked_through_is_charged_by_its_size() -> None:
         ("{% for i in (1..9999) %}{% case list %}{% when other %}{% endcase %}{% endfor %}", {}),
         ("{% for i in (1..9999) %}{% capture x %}{{ text }}{% endcapture %}{% endfor %}", {}),
         ("{% for i in (1..9999) %}{% assign x = list %}{% endfor %}", {}),
+        ("{% for i in (1..999) %}" + "{% if false %}{% endif %}" * 900 + "{% endfor %}", {}),
         *(
             ("{% for i in (1..999) %}{% assign x = list | FILTER %}{% endfor %}", {"FILTER": name})
             for name in (
