@@ -96,9 +96,12 @@ def codes(html: str) -> list[str]:
     return [finding.code for finding in checks.findings(subject="Hello", html=html)]
 
 
-def test_a_sound_body_may_be_sent_and_a_hidden_program_is_found() -> None:
+def test_a_sound_body_may_be_sent() -> None:
     for html in SOUND:
         assert codes(html) == [], html
+
+
+def test_a_hidden_program_is_found() -> None:
     for code, html in DANGEROUS:
         assert code in codes(html), html
 

@@ -65,18 +65,30 @@ def chosen_ids(edition: list[Slice], ocd_ids: frozenset[str]) -> list[int]:
     return [piece.id for piece in slices.choose(edition, ocd_ids=ocd_ids, now=NOW)]
 
 
-def test_a_reader_gets_one_block_of_published_slices_for_own_places_from_broad_to_narrow() -> None:
-    edition = [*EDITION, replace(headline(9), is_published=False)]
+def test_a_reader_in_upper_arlington_gets_one_block_from_broad_to_narrow() -> None:
+    letter = slices.assemble(EDITION, ocd_ids=IN_UPPER_ARLINGTON, now=NOW)
 
-    letter = slices.assemble(edition, ocd_ids=IN_UPPER_ARLINGTON, now=NOW)
     assert letter == Assembled(
         title="Title 1",
         dek="Dek 1",
         body_md="Welcome.\n\nUS news.\n\nOH news.\n\nFranklin news.\n\nUA news.",
     )
-    elsewhere = slices.assemble(edition, ocd_ids=IN_CLEVELAND, now=NOW)
-    assert elsewhere.body_md == "Welcome.\n\nUS news.\n\nOH news."
-    assert slices.choose(edition, ocd_ids=NOWHERE, now=NOW) == EDITION[:1]
+
+
+def test_a_reader_in_cleveland_gets_the_slices_of_country_and_state_only() -> None:
+    letter = slices.assemble(EDITION, ocd_ids=IN_CLEVELAND, now=NOW)
+
+    assert letter.body_md == "Welcome.\n\nUS news.\n\nOH news."
+
+
+def test_a_reader_of_no_place_gets_what_is_for_everybody() -> None:
+    assert slices.choose(EDITION, ocd_ids=NOWHERE, now=NOW) == EDITION[:1]
+
+
+def test_what_is_not_published_is_in_no_letter() -> None:
+    draft = replace(headline(2), is_published=False)
+
+    assert chosen_ids([draft, EDITION[0]], NOWHERE) == [1]
 
 
 def test_a_slice_is_open_from_its_first_moment_and_before_its_last() -> None:

@@ -100,24 +100,48 @@ def test_ses_gets_our_bytes_and_the_reference(content: bytes) -> None:
     at(story)
 
 
-def test_tags_and_the_configuration_set_are_those_of_the_mail_in_letters_that_ses_allows() -> None:
+def test_the_id_of_the_request_is_a_tag_of_letters_that_ses_allows() -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        base = a_message()
+        tags = {"request_id": "a.b:c_d-" + "e" * 300}
+        message = OutgoingMessage(
+            base.id, base.reference, base.sender, base.recipient, base.content, tags
+        )
+        await send_one(provider, message)
+
+        [accepted] = fake.service.kept
+        assert dict(accepted.mail.tags)["request_id"] == "a_b_c_d-" + "e" * 248
+
+    at(story)
+
+
+def test_the_tags_of_a_notification_are_tags_of_the_mail() -> None:
     async def story(fake: FakeSes, provider: Ses) -> None:
         given = {"dedupeKey": "seat-1", "traceId": "t1", "subscriptionId": "7", "openEventId": "8"}
-        message = replace(
-            a_message("anna@bücher.example"),
-            tags={**given, "request_id": "a.b:c_d-" + "e" * 300},
-        )
-
-        assert isinstance(await send_one(provider, message), Accepted)
+        await send_one(provider, replace(a_message(), tags=given))
 
         [accepted] = fake.service.kept
         tags = dict(accepted.mail.tags)
         assert {name: tags[name] for name in given} == given
-        assert tags["request_id"] == "a_b_c_d-" + "e" * 248
+
+    at(story)
+
+
+def test_the_configuration_set_of_the_account_is_used() -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        assert isinstance(await send_one(provider), Accepted)
+        [accepted] = fake.service.kept
         assert accepted.mail.configuration_set == "main"
-        assert taken_by(fake) == ["anna@xn--bcher-kva.example"]
 
     at(story, configuration_set="main")
+
+
+def test_a_domain_outside_ascii_is_written_in_ascii() -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        assert isinstance(await send_one(provider, a_message("anna@bücher.example")), Accepted)
+        assert taken_by(fake) == ["anna@xn--bcher-kva.example"]
+
+    at(story)
 
 
 def test_a_letter_keeps_the_name_beside_its_from_address() -> None:
@@ -621,6 +645,10 @@ def test_secrets_are_not_shown() -> None:
     keys = {"access_key_id": "ASIA", "secret_access_key": "hush", "session_token": "hush"}
 
     assert "hush" not in repr(SesSettings.model_validate({"region": "eu-west-1", **keys}))
+
+
+def test_a_call_takes_thirty_seconds_at_most() -> None:
+    assert registry.build("ses", {"region": "eu-west-1"}).call_time == 30
 
 
 @pytest.mark.parametrize(

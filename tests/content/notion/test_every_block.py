@@ -16,6 +16,19 @@ def test_a_page_with_every_block_becomes_the_golden_files(fake: FakeNotion, tmp_
         assert content == (every_block.GOLDEN / name).read_text(), name
 
 
+def test_250_blocks_come_in_three_parts_and_stay_in_order(fake: FakeNotion, tmp_path: Path) -> None:
+    page_id = every_block.page(fake)
+
+    page = stage.read(fake, page_id, folder=tmp_path)
+
+    path = f"/v1/blocks/{page_id}/children"
+    parts = [seen.query for seen in fake.requests if seen.path == path]
+    assert [part["page_size"] for part in parts] == ["100", "100", "100"]
+    assert ["start_cursor" in part for part in parts] == [False, True, True]
+    shown = [line for line in page.html.split("\n") if line.startswith("<p>Paragraph ")]
+    assert shown == [f"<p>Paragraph {n}</p>" for n in range(250 - len(shown) + 1, 251)]
+
+
 def test_the_page_has_every_type_of_block_that_is_known(fake: FakeNotion) -> None:
     nodes = [*every_block._texts(), *every_block._structure(), *every_block._things()]
 

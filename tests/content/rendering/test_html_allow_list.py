@@ -14,7 +14,7 @@ def refused(html: str) -> list[tuple[str, str]]:
     return [(finding.code, finding.place) for finding in checks.check_html(html)]
 
 
-def test_what_a_builder_makes_may_be_sent_as_it_is_and_with_its_styles_inlined() -> None:
+def test_what_a_builder_makes_may_be_sent() -> None:
     for path in BUILDERS:
         html = path.read_text()
         # Not as a letter: the Liquid of builders is not ours.
