@@ -1,8 +1,5 @@
 """Answers of links are remembered for some minutes, for one workspace and all processes."""
 
-import os
-import subprocess
-import sys
 from hashlib import sha256
 from uuid import uuid4
 
@@ -42,25 +39,6 @@ def test_answers_are_forgotten_after_minutes_and_their_keys_do_not_name_the_link
     digest = sha256(link.encode()).hexdigest()
     [key] = redis.scan_iter(f"postledger:cache:*{digest}")
     assert 0 < redis.ttl(key) <= link_reports.REMEMBERED_FOR.total_seconds()
-
-
-def test_what_one_process_has_asked_another_knows(link: str) -> None:
-    link_reports.read_reports(1, [link])
-    script = (
-        "import django, sys; django.setup();"
-        "from postledger.content import link_reports;"
-        "print(link_reports.recall_reports(1, sys.argv[1:]))"
-    )
-
-    process = subprocess.run(
-        [sys.executable, "-c", script, link],
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "postledger.config.settings"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    assert link in process.stdout
 
 
 def test_a_new_link_is_asked_beside_those_that_are_remembered(link: str) -> None:

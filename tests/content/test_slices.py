@@ -85,9 +85,14 @@ def test_a_reader_of_no_place_gets_what_is_for_everybody() -> None:
     assert slices.choose(EDITION, ocd_ids=NOWHERE, now=NOW) == EDITION[:1]
 
 
-@pytest.mark.parametrize(
-    ("begins", "ends", "is_open"),
-    [
+def test_what_is_not_published_is_in_no_letter() -> None:
+    draft = replace(headline(2), is_published=False)
+
+    assert chosen_ids([draft, EDITION[0]], NOWHERE) == [1]
+
+
+def test_a_slice_is_open_from_its_first_moment_and_before_its_last() -> None:
+    for begins, ends, is_open in [
         (None, None, True),
         (NOW, None, True),
         (NOW + TICK, None, False),
@@ -95,20 +100,10 @@ def test_a_reader_of_no_place_gets_what_is_for_everybody() -> None:
         (None, NOW + TICK, True),
         (NOW, NOW + TICK, True),
         (NOW - TICK, NOW, False),
-    ],
-)
-def test_a_slice_is_open_from_its_first_moment_and_before_its_last(
-    *, begins: datetime | None, ends: datetime | None, is_open: bool
-) -> None:
-    timed = replace(headline(1), published_from=begins, published_until=ends)
+    ]:
+        timed = replace(headline(1), published_from=begins, published_until=ends)
 
-    assert bool(slices.choose([timed], ocd_ids=NOWHERE, now=NOW)) is is_open
-
-
-def test_what_is_not_published_is_in_no_letter() -> None:
-    draft = replace(headline(2), is_published=False)
-
-    assert chosen_ids([draft, EDITION[0]], NOWHERE) == [1]
+        assert bool(slices.choose([timed], ocd_ids=NOWHERE, now=NOW)) is is_open, begins
 
 
 def test_the_headline_is_the_narrowest_that_is_marked_as_one() -> None:
@@ -118,76 +113,64 @@ def test_the_headline_is_the_narrowest_that_is_marked_as_one() -> None:
     assert slices.assemble(edition, ocd_ids=IN_CLEVELAND, now=NOW).title == "Title 4"
 
 
-@pytest.mark.parametrize(
-    ("broad", "narrow"),
-    [
+def test_of_two_places_the_narrower_is_last_in_the_body_and_first_as_headline() -> None:
+    for broad, narrow in [
         (None, "a"),
         ("aaaa", "a/b"),  # segments before length
         ("a/c", "a/bb"),  # length before text
         ("a/b", "a/c"),
-    ],
-)
-def test_of_two_places_the_narrower_is_last_in_the_body_and_first_as_headline(
-    broad: str | None, narrow: str
-) -> None:
-    edition = [headline(1, narrow), headline(2, broad)]
-    everywhere = frozenset({broad or "", narrow})
+    ]:
+        edition = [headline(1, narrow), headline(2, broad)]
+        everywhere = frozenset({broad or "", narrow})
 
-    letter = slices.assemble(edition, ocd_ids=everywhere, now=NOW)
+        letter = slices.assemble(edition, ocd_ids=everywhere, now=NOW)
 
-    assert chosen_ids(edition, everywhere) == [2, 1]
-    assert letter.title == "Title 1"
+        assert chosen_ids(edition, everywhere) == [2, 1], broad
+        assert letter.title == "Title 1", broad
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
+def test_headlines_of_the_same_place_stand_in_the_order_of_section_index_and_id() -> None:
+    for first, second in [
         ({"section_order": 1, "sort_index": 9, "id": 9}, {"section_order": 2}),
         ({"sort_index": 1, "id": 9}, {"sort_index": 2, "id": 2}),
         ({"id": 2}, {"id": 10}),
-    ],
-)
-def test_headlines_of_the_same_place_stand_in_the_order_of_section_index_and_id(
-    first: dict[str, int], second: dict[str, int]
-) -> None:
-    edition = [
-        replace(headline(1, OHIO), title="Second", **second),  # type: ignore[arg-type]  # cases
-        replace(headline(1, OHIO), title="First", **first),  # type: ignore[arg-type]  # cases
-    ]
+    ]:
+        edition = [
+            replace(headline(1, OHIO), title="Second", **second),  # type: ignore[arg-type]  # cases
+            replace(headline(1, OHIO), title="First", **first),  # type: ignore[arg-type]  # cases
+        ]
 
-    assert slices.assemble(edition, ocd_ids=IN_CLEVELAND, now=NOW).title == "First"
+        assert slices.assemble(edition, ocd_ids=IN_CLEVELAND, now=NOW).title == "First", first
 
 
-@pytest.mark.parametrize("words", [{"title": "First"}, {"dek": "First"}])
-def test_without_a_headline_the_first_of_the_body_with_words_is_one(words: dict[str, str]) -> None:
-    edition = [
-        replace(PLAIN, id=1, scope_ocd_id=OHIO, title="Narrower"),
-        replace(PLAIN, id=2, sort_index=2, title="Later"),
-        replace(PLAIN, id=3, sort_index=1, **words),  # type: ignore[arg-type]  # cases
-        replace(PLAIN, id=4, title=" \n", dek=" ", body_md="Silent."),
-    ]
+def test_without_a_headline_the_first_of_the_body_with_words_is_one() -> None:
+    for words in [{"title": "First"}, {"dek": "First"}]:
+        edition = [
+            replace(PLAIN, id=1, scope_ocd_id=OHIO, title="Narrower"),
+            replace(PLAIN, id=2, sort_index=2, title="Later"),
+            replace(PLAIN, id=3, sort_index=1, **words),  # type: ignore[arg-type]  # cases
+            replace(PLAIN, id=4, title=" \n", dek=" ", body_md="Silent."),
+        ]
 
-    letter = slices.assemble(edition, ocd_ids=IN_CLEVELAND, now=NOW)
+        letter = slices.assemble(edition, ocd_ids=IN_CLEVELAND, now=NOW)
 
-    assert letter.title + letter.dek == "First"
+        assert letter.title + letter.dek == "First", words
 
 
-@pytest.mark.parametrize(
-    "edition",
-    [
+def test_without_a_title_and_a_dek_there_is_no_letter() -> None:
+    cases: list[list[Slice]] = [
         [],
         [news(1, None, "Only a body.")],
         [headline(1, CLEVELAND)],  # of another place
         [replace(PLAIN, is_headline=True), replace(PLAIN, id=2, title="Not a headline")],
-    ],
-)
-def test_without_a_title_and_a_dek_there_is_no_letter(edition: list[Slice]) -> None:
-    with pytest.raises(
-        SubjectRequiredError, match="Give a title to a slice for everybody"
-    ) as refused:
-        slices.assemble(edition, ocd_ids=IN_UPPER_ARLINGTON, now=NOW)
+    ]
+    for edition in cases:
+        with pytest.raises(
+            SubjectRequiredError, match="Give a title to a slice for everybody"
+        ) as refused:
+            slices.assemble(edition, ocd_ids=IN_UPPER_ARLINGTON, now=NOW)
 
-    assert refused.value.code == "subject_required"
+        assert refused.value.code == "subject_required", edition
 
 
 def test_the_body_is_ordered_by_section_then_place_then_index_then_id() -> None:

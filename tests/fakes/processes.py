@@ -1,6 +1,5 @@
 """A fake in a process of its own."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -23,15 +22,10 @@ class FakeProcess:
 def running(command: Sequence[str], most_kilobytes: int | None = None) -> Iterator[FakeProcess]:
     """The module of a fake with its arguments; its files can be limited in size."""
     limit = ["bash", "-c", f'ulimit -f {most_kilobytes}; exec "$@"', "limit"]
-    python = [sys.executable, "-m", *command]
-    with start([*(limit if most_kilobytes else []), *python]) as process:
-        yield process
-
-
-@contextmanager
-def start(command: list[str], **environment: str) -> Iterator[FakeProcess]:
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}
+        [*(limit if most_kilobytes else []), sys.executable, "-m", *command],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     try:

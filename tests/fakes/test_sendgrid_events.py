@@ -110,19 +110,6 @@ def test_posts_are_signed_and_keys_can_be_replaced(sendgrid_fake: FakeSendGrid, 
     assert is_signed(later, second["public_key"])
 
 
-def test_an_event_waits_for_others_that_could_go_with_it(
-    sendgrid_fake: FakeSendGrid, sink: Sink
-) -> None:
-    listen(sendgrid_fake, sink)
-    sendgrid_fake.service.publisher.batch_seconds = 0.5
-    sendgrid.send(sendgrid_fake, "click@example.com")  # its events are tens of milliseconds apart
-
-    wait_for(lambda: sendgrid_fake.service.publisher.waiting == 0)
-
-    assert len(list_events(sink)) == 4
-    assert len(sink.posts) < 4
-
-
 def test_a_post_has_at_most_768_kb() -> None:
     transport = posts.WebhookTransport(cast("Any", None), cast("Any", None))
     waiting = [Parcel(b"x" * 1000, cast("Any", None)) for _ in range(1000)]
@@ -148,26 +135,6 @@ def test_a_post_is_tried_until_it_is_taken(sendgrid_fake: FakeSendGrid, sink: Si
     assert len({event["sg_event_id"] for event in list_events(sink)}) == 1
     transport = posts.WebhookTransport(cast("Any", None), cast("Any", None), pause=1.0)
     assert [transport.pause_after(failures) for failures in (1, 2, 3, 99)] == [1, 2, 4, 64]
-
-
-def test_events_are_lost_and_repeated_on_demand(sendgrid_fake: FakeSendGrid, sink: Sink) -> None:
-    listen(sendgrid_fake, sink)
-    disturbances = {"loss": 0.3, "duplication": 0.5, "disorder": 0.5, "disorder_seconds": 0.1}
-    sendgrid.control(sendgrid_fake, "PUT", "events", disturbances)
-    sendgrid.control(sendgrid_fake, "PUT", "reports", {"bounced": 1.0})
-    recipients = [f"{number}@example.com" for number in range(40)]
-    sendgrid.send(sendgrid_fake, *recipients)
-
-    wait_for(lambda: sendgrid_fake.service.publisher.waiting == 0)
-
-    counts = sendgrid_fake.service.publisher.counts
-    facts = Counter((event["email"], event["event"]) for event in list_events(sink))
-    assert len(facts) + counts["lost"] == 80
-    assert {name for _, name in facts} == {"processed", "bounce"}
-    assert 0 < counts["lost"] < 50
-    assert max(facts.values()) == 2
-    ids = {event["sg_event_id"] for event in list_events(sink)}
-    assert len(facts) < len(ids) < facts.total()  # some repetitions have another id
 
 
 def test_a_webhook_gets_the_events_that_it_wants(sendgrid_fake: FakeSendGrid, sink: Sink) -> None:

@@ -87,19 +87,6 @@ def test_half_a_line_is_not_read_and_does_not_spoil_the_next(tmp_path: Path) -> 
     assert [entry["message_id"] for entry in journal.read_mails(path)] == ["1", "3"]
 
 
-def test_simultaneous_entries_are_all_written_in_their_order(tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-
-    async def append() -> None:
-        opened = Journal(path)
-        await asyncio.gather(*(opened.append({"number": number}) for number in range(1000)))
-        await opened.close()
-
-    asyncio.run(append())
-
-    assert [entry["number"] for entry in journal.read_mails(path)] == list(range(1000))
-
-
 def test_what_follows_an_entry_is_done_although_the_client_has_left(tmp_path: Path) -> None:
     async def leave() -> list[str]:
         opened, done = Journal(tmp_path / "journal"), list[str]()

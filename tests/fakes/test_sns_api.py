@@ -122,13 +122,3 @@ def test_requests_must_be_signed_for_sns_with_a_known_key(fake: FakeSes) -> None
         assert caught.value.response["Error"]["Code"] == code
     unsigned = httpx.post(fake.endpoint, data={"Action": "ListTopics"}, trust_env=False)
     assert (unsigned.status_code, "MissingAuthenticationToken" in unsigned.text) == (403, True)
-
-
-def test_faults_strike_operations_of_sns(fake: FakeSes, sns_client: Any) -> None:
-    rule = {"fault": {"kind": "error", "name": "ThrottlingException"}, "operation": "CreateTopic"}
-    httpx.put(f"{fake.endpoint}/_fake/faults", json=[rule], trust_env=False)
-
-    with pytest.raises(ClientError, match="Rate exceeded"):
-        sns_client.create_topic(Name="events")
-
-    assert sns_client.list_topics()["Topics"] == []

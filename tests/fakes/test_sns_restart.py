@@ -95,25 +95,3 @@ def test_every_event_of_accepted_mail_arrives_although_the_fake_is_killed(
     assert set(events) == {(name, kind) for name in accepted for kind in ("Send", "Delivery")}
     books = reported_mail.read_books(path)
     assert (books.count_unfinished(), books.list_unreported()) == (0, [])
-
-
-@pytest.mark.slow
-def test_a_subscription_of_the_command_line_is_the_same_after_a_kill(
-    tmp_path: Path, sink: Sink
-) -> None:
-    path = tmp_path / "journal"
-    arguments = ["--configuration-set", "main", "--topic", "events", "--subscribe", sink.url]
-    sink.status = 503
-    with ses.running(*arguments, journal=path) as fake:
-        accepted = send(fake, 0)
-        sink.wait(MAILS)
-        fake.process.send_signal(signal.SIGKILL)
-        fake.process.wait()
-    sink.status = 200
-
-    with ses.running(*arguments, journal=path) as fake:
-        wait_for_the_end(fake)
-
-    books = reported_mail.read_books(path)
-    assert list(books.mails) == accepted
-    assert (books.counts["delivered"], books.counts["failed"]) == (2 * MAILS, 0)

@@ -13,9 +13,8 @@ DOMAIN = st.from_regex(r"[a-z0-9]{1,8}(\.[a-z0-9]{1,8}){1,2}", fullmatch=True)
 AROUND = st.sampled_from(["", " ", "<", ">", "'", '"', ",", ":", "(", ")", "\n", "to=", "mailto:"])
 
 
-@pytest.mark.parametrize(
-    ("text", "masked"),
-    [
+def test_an_address_keeps_its_first_letter_and_its_domain() -> None:
+    for text, masked in [
         ("alice@example.com", "a***@example.com"),
         ("sent to alice@example.com.", "sent to a***@example.com."),
         ("Alice <alice@example.com>, bob@x.org", "Alice <a***@example.com>, b***@x.org"),
@@ -26,10 +25,8 @@ AROUND = st.sampled_from(["", " ", "<", ">", "'", '"', ",", ":", "(", ")", "\n",
         ("alice@[127.0.0.1]", "a***@[127.0.0.1]"),
         ("jörg@münchen.example", "j***@münchen.example"),
         ("no address here, 3 @ 5", "no address here, 3 @ 5"),
-    ],
-)
-def test_an_address_keeps_its_first_letter_and_its_domain(text: str, masked: str) -> None:
-    assert masking.mask_text(text) == masked
+    ]:
+        assert masking.mask_text(text) == masked, text
 
 
 def test_the_name_of_a_process_of_ours_is_shown() -> None:
@@ -51,9 +48,8 @@ def test_no_address_survives_in_any_surroundings(
     assert "***@" in masked
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_credentials_are_dropped_from_texts() -> None:
+    for text in [
         "postgresql://alice:hunter2@db:5432/books",
         "redis://:hunter2@127.0.0.1/0",
         "Authorization: Bearer hunter2.abc",
@@ -61,17 +57,20 @@ def test_no_address_survives_in_any_surroundings(
         "password='hunter2'",
         '{"api_key": "hunter2"}',
         "https://acme.example/unsubscribe?token=hunter2&list=general",
-    ],
-)
-def test_credentials_are_dropped_from_texts(text: str) -> None:
-    assert "hunter2" not in masking.mask_text(text)
+    ]:
+        assert "hunter2" not in masking.mask_text(text), text
 
 
-@pytest.mark.parametrize(
-    "name", ["password", "SECRET_KEY", "api_key", "Authorization", "unsubscribe_token", "cookies"]
-)
-def test_fields_with_a_secret_name_are_redacted(name: str) -> None:
-    assert masking.mask_mapping({name: "hunter2"}) == {name: masking.REDACTED}
+def test_fields_with_a_secret_name_are_redacted() -> None:
+    for name in [
+        "password",
+        "SECRET_KEY",
+        "api_key",
+        "Authorization",
+        "unsubscribe_token",
+        "cookies",
+    ]:
+        assert masking.mask_mapping({name: "hunter2"}) == {name: masking.REDACTED}, name
 
 
 def test_values_of_every_shape_are_masked() -> None:

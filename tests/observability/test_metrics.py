@@ -45,10 +45,11 @@ def test_a_value_outside_the_vocabulary_becomes_other() -> None:
     assert PENDING.take() == {(STATE, ("other",)): 2}
 
 
-@pytest.mark.parametrize("labels", [{}, {"tenant": "acme"}, {"state": "SENT", "tenant": "acme"}])
-def test_a_label_that_the_catalogue_does_not_have_is_refused(labels: dict[str, str]) -> None:
-    with pytest.raises(TypeError, match="has the labels"):
-        metrics.STATE_TRANSITIONS.add(1, **labels)
+def test_a_label_that_the_catalogue_does_not_have_is_refused() -> None:
+    cases: list[dict[str, str]] = [{}, {"tenant": "acme"}, {"state": "SENT", "tenant": "acme"}]
+    for labels in cases:
+        with pytest.raises(TypeError, match="has the labels"):
+            metrics.STATE_TRANSITIONS.add(1, **labels)
 
 
 def test_nothing_is_kept_of_nothing() -> None:
@@ -58,19 +59,20 @@ def test_nothing_is_kept_of_nothing() -> None:
     assert PENDING.take() == {}
 
 
-@pytest.mark.parametrize(
-    ("seconds", "bound"),
-    [(0.0, "0.01"), (0.01, "0.01"), (0.011, "0.025"), (600.0, "600.0"), (601.0, "+Inf")],
-)
-def test_a_duration_falls_into_the_smallest_bucket_that_holds_it(
-    seconds: float, bound: str
-) -> None:
-    metrics.PROCESSING_DURATION.observe(seconds, count=3, state="SENT")
+def test_a_duration_falls_into_the_smallest_bucket_that_holds_it() -> None:
+    for seconds, bound in [
+        (0.0, "0.01"),
+        (0.01, "0.01"),
+        (0.011, "0.025"),
+        (600.0, "600.0"),
+        (601.0, "+Inf"),
+    ]:
+        metrics.PROCESSING_DURATION.observe(seconds, count=3, state="SENT")
 
-    assert PENDING.take() == {
-        (f"{DURATION}_bucket", ("SENT", bound)): 3,
-        (f"{DURATION}_sum", ("SENT",)): seconds * 3,
-    }
+        assert PENDING.take() == {
+            (f"{DURATION}_bucket", ("SENT", bound)): 3,
+            (f"{DURATION}_sum", ("SENT",)): seconds * 3,
+        }, seconds
 
 
 def test_threads_lose_no_increment() -> None:

@@ -80,10 +80,6 @@ def test_a_letter_in_full() -> None:
     )
 
 
-def test_the_same_letter_gives_the_same_bytes() -> None:
-    assert wire(a_letter()) == wire(a_letter())
-
-
 def test_every_try_of_a_mail_bears_the_same_message_id() -> None:
     first = mime.compose(a_letter(), reference=a_reference(7, try_number=1))
     second = mime.compose(a_letter(), reference=a_reference(7, try_number=2))
@@ -96,19 +92,16 @@ def test_every_try_of_a_mail_bears_the_same_message_id() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "reference",
-    [
+def test_a_reference_that_is_not_ours_is_a_bug() -> None:
+    for reference in [
         "17",
         "17\r\nBcc: x@y.example",
         f"{an_id(7)}_3_x\r\nBcc: x@y.example",
         f"{an_id(7)}_3 x",
         "_3",
-    ],
-)
-def test_a_reference_that_is_not_ours_is_a_bug(reference: str) -> None:
-    with pytest.raises(ValueError, match="not a reference"):
-        mime.compose(a_letter(), reference=reference)
+    ]:
+        with pytest.raises(ValueError, match="not a reference"):
+            mime.compose(a_letter(), reference=reference)
 
 
 @given(speakable)
@@ -158,12 +151,14 @@ def test_any_text_arrives_with_its_line_ends_made_alike(text: str, html: str) ->
     assert body(message, "html") == with_crlf(f"y{html}")
 
 
-@pytest.mark.parametrize("line_end", ["", "\n", "\r", "\r\n"])
-@pytest.mark.parametrize("width", [76, 77, 998, 5_000])
-def test_a_long_line_arrives_whole(width: int, line_end: str) -> None:
-    text = f"{'x' * width} {line_end}{'.' * width}{line_end}"
+def test_a_long_line_arrives_whole() -> None:
+    for width in (76, 77, 998, 5_000):
+        for line_end in ("", "\n", "\r", "\r\n"):
+            text = f"{'x' * width} {line_end}{'.' * width}{line_end}"
 
-    assert body(read(replace(a_letter(), text=text)), "plain") == with_crlf(text)
+            got = body(read(replace(a_letter(), text=text)), "plain")
+
+            assert got == with_crlf(text), (width, line_end)
 
 
 @given(anything)
@@ -203,25 +198,23 @@ def test_a_text_full_of_boundaries_stays_one_text() -> None:
     assert len(list(message.walk())) == 3
 
 
-@pytest.mark.parametrize(
-    ("address", "canonical"),
-    [
+def test_an_address_has_an_ascii_domain_on_the_wire() -> None:
+    for address, canonical in [
         ("Alice@Example.COM", "Alice@example.com"),
         ("a.b+c@x-y.example", "a.b+c@x-y.example"),
         ("info@bücher.example", "info@xn--bcher-kva.example"),
         ("info@BÜCHER.example", "info@xn--bcher-kva.example"),
         ("почта@пример.example", "почта@xn--e1afmkfd.example"),
         ("root@localhost", "root@localhost"),
-    ],
-)
-def test_an_address_has_an_ascii_domain_on_the_wire(address: str, canonical: str) -> None:
-    assert addresses.canonical(address) == canonical
-    assert dict(strict.read(wire(a_letter(to=address))).headers)["To"] == canonical.encode()
+    ]:
+        assert addresses.canonical(address) == canonical, address
+        assert dict(strict.read(wire(a_letter(to=address))).headers)["To"] == canonical.encode(), (
+            address
+        )
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
+def test_what_is_no_address_is_refused() -> None:
+    for address in [
         "",
         "alice",
         "@example.com",
@@ -249,16 +242,13 @@ def test_an_address_has_an_ascii_domain_on_the_wire(address: str, canonical: str
         f"a@{'b.' * 130}example",
         "a." * 32_000 + "@example.com",
         "@" * 50_000,
-    ],
-)
-def test_what_is_no_address_is_refused(address: str) -> None:
-    with pytest.raises(addresses.InvalidAddressError):
-        addresses.canonical(address)
+    ]:
+        with pytest.raises(addresses.InvalidAddressError):
+            addresses.canonical(address)
 
 
-@pytest.mark.parametrize(
-    "letter",
-    [
+def test_what_a_letter_must_not_hold_is_refused() -> None:
+    for letter in [
         replace(a_letter(), headers={"Bcc": "x@y.example"}),
         replace(a_letter(), headers={"subject": "twice"}),
         replace(a_letter(), headers={"Content-Type": "text/x"}),
@@ -276,42 +266,34 @@ def test_what_is_no_address_is_refused(address: str) -> None:
         replace(a_letter(), attachments=(Attachment("a", "pdf", b""),)),
         replace(a_letter(), text="half \ud83d a smile"),
         replace(a_letter(), subject="half \ud83d a smile"),
-    ],
-)
-def test_what_a_letter_must_not_hold_is_refused(letter: Parts) -> None:
-    with pytest.raises(RefusedError):
-        wire(letter)
+    ]:
+        with pytest.raises(RefusedError):
+            wire(letter)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_a_header_that_commands_or_deceives_is_refused() -> None:
+    for name in [
         *("X-SMTPAPI", "x-smtpapi", "X-SES-CONFIGURATION-SET", "X-SES-MESSAGE-TAGS", "X-MC-BCC"),
         *("X-Mailgun-Recipient-Variables", "X-PM-Message-Stream", "X-MSYS-API", "X-MJ-CustomID"),
         *("DKIM-Signature", "Authentication-Results", "Delivered-To", "ARC-Seal", "Received-SPF"),
         *("X-Spam-Status", "X-Original-To", "X-Google-DKIM-Signature", "Content-Location"),
-    ],
-)
-def test_a_header_that_commands_or_deceives_is_refused(name: str) -> None:
-    with pytest.raises(headers.InvalidHeaderError, match=name):
-        wire(replace(a_letter(), headers={name: "1"}))
+    ]:
+        with pytest.raises(headers.InvalidHeaderError, match=name):
+            wire(replace(a_letter(), headers={name: "1"}))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_a_header_that_does_neither_may_be_set() -> None:
+    for name in [
         *("X-Priority", "Importance", "In-Reply-To", "References", "List-Unsubscribe", "List-Id"),
         *("Precedence", "Auto-Submitted", "X-Entity-Ref-ID", "Feedback-ID", "X-Mailer"),
         *("X-Auto-Response-Suppress", "X-MSMail-Priority", "Organization", "X-Order-Id"),
-    ],
-)
-def test_a_header_that_does_neither_may_be_set(name: str) -> None:
-    assert f"{name}: 1\r\n".encode() in wire(replace(a_letter(), headers={name: "1"}))
+    ]:
+        assert f"{name}: 1\r\n".encode() in wire(replace(a_letter(), headers={name: "1"})), name
 
 
-@pytest.mark.parametrize("subject", ["w" * 5_000, "two words " * 500 + "end", "ж" * 5_000])
-def test_a_long_subject_is_folded(subject: str) -> None:
-    assert read(replace(a_letter(), subject=subject))["Subject"] == subject
+def test_a_long_subject_is_folded() -> None:
+    for subject in ["w" * 5_000, "two words " * 500 + "end", "ж" * 5_000]:
+        assert read(replace(a_letter(), subject=subject))["Subject"] == subject, subject
 
 
 def test_a_mostly_foreign_text_is_base64_and_a_mostly_ascii_one_is_readable() -> None:

@@ -40,21 +40,16 @@ def test_a_filled_pattern_reads_as_the_joined_text(first: str, rest: list[tuple[
     assert not re.search(rb"(?<!\r)\n|\r(?!\n)", part)
 
 
-def test_filling_twice_gives_the_same_bytes() -> None:
-    pattern = Pattern("html", ["<p>Привет, ", "!</p>"])
-
-    assert filled(pattern, ["Анна"]) == filled(pattern, ["Анна"])
-
-
 def test_a_mostly_cyrillic_text_is_base64_and_a_latin_one_is_not() -> None:
     assert b"base64" in filled(Pattern("plain", ["Здравствуйте, ", "!"]), ["Bob"])
     assert b"quoted-printable" in filled(Pattern("plain", ["Hello ", "!"]), ["Борис"])
 
 
-@pytest.mark.parametrize("texts", [[], ["a", "b"]])
-def test_a_pattern_takes_as_many_texts_as_it_has_holes(texts: list[str]) -> None:
-    with pytest.raises(ValueError, match="argument"):
-        filled(Pattern("plain", ["a", "b"]), texts)
+def test_a_pattern_takes_as_many_texts_as_it_has_holes() -> None:
+    cases: list[list[str]] = [[], ["a", "b"]]
+    for texts in cases:
+        with pytest.raises(ValueError, match="argument"):
+            filled(Pattern("plain", ["a", "b"]), texts)
 
 
 def test_half_a_character_is_refused_wherever_it_stands() -> None:

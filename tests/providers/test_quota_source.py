@@ -48,43 +48,35 @@ def fail(part: Part, **more: object) -> str:
     return text
 
 
-@pytest.mark.parametrize(
-    ("document", "path", "remaining"),
-    [
+def test_the_number_at_the_path_is_what_is_left() -> None:
+    cases: list[tuple[object, str, int]] = [
         ({"left": 12}, "left", 12),
         ({"data": {"credits": [{"left": 1}, {"left": 99.9}]}}, "data.credits.1.left", 99),
         ([0], "0", 0),
         ({"0": 7}, "0", 7),
         ({"left": 1e300}, "left", quota_source.MOST),
-    ],
-)
-def test_the_number_at_the_path_is_what_is_left(
-    document: object, path: str, remaining: int
-) -> None:
-    reading, _ = read(answering(document), path=path)
+    ]
+    for document, path, remaining in cases:
+        reading, _ = read(answering(document), path=path)
 
-    assert reading == QuotaReading(remaining)
+        assert reading == QuotaReading(remaining), document
 
 
-@pytest.mark.parametrize(
-    ("header", "line"),
-    [
+def test_the_token_goes_in_its_header() -> None:
+    for header, line in [
         ("", f"Authorization: Bearer {TOKEN}"),
         ("X-Api-Key", f"X-Api-Key: {TOKEN}"),
-    ],
-)
-def test_the_token_goes_in_its_header(header: str, line: str) -> None:
-    _, server = read(answering({"left": 1}), token=TOKEN, header=header)
+    ]:
+        _, server = read(answering({"left": 1}), token=TOKEN, header=header)
 
-    lines = bytes(server.peers[0].received).decode().split("\r\n")
-    assert lines[0] == "GET /v1/quota?key=url-secret HTTP/1.1"
-    assert line in lines
-    assert f"Host: 127.0.0.1:{server.port}" in lines
+        lines = bytes(server.peers[0].received).decode().split("\r\n")
+        assert lines[0] == "GET /v1/quota?key=url-secret HTTP/1.1", header
+        assert line in lines, header
+        assert f"Host: 127.0.0.1:{server.port}" in lines, header
 
 
-@pytest.mark.parametrize(
-    ("document", "path"),
-    [
+def test_anything_but_a_number_of_at_least_0_is_an_error() -> None:
+    cases: list[tuple[object, str]] = [
         ({"left": -1}, "left"),
         ({"left": "12"}, "left"),
         ({"left": None}, "left"),
@@ -95,23 +87,19 @@ def test_the_token_goes_in_its_header(header: str, line: str) -> None:
         ({"left": [1]}, "left.1"),
         ({"left": [1]}, "left.-1"),
         ({"left": [1]}, "left.99999999999999"),
-    ],
-)
-def test_anything_but_a_number_of_at_least_0_is_an_error(document: object, path: str) -> None:
-    assert path in fail(answering(document), path=path)
+    ]
+    for document, path in cases:
+        assert path in fail(answering(document), path=path), document
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"<html>", b"", b"\xff\xfe{", b"[" * 100_000, b'{"left": ' + b"1" * 5000 + b"}"],
-)
-def test_what_is_no_json_is_an_error(body: bytes) -> None:
-    assert fail(answering(body=body)) == "The quota's URL did not answer with JSON."
+def test_what_is_no_json_is_an_error() -> None:
+    for body in [b"<html>", b"", b"\xff\xfe{", b"[" * 100_000, b'{"left": ' + b"1" * 5000 + b"}"]:
+        assert fail(answering(body=body)) == "The quota's URL did not answer with JSON.", body
 
 
-@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"1e400"])
-def test_a_number_without_an_end_is_an_error(number: bytes) -> None:
-    assert "no number" in fail(answering(body=b'{"left": ' + number + b"}"))
+def test_a_number_without_an_end_is_an_error() -> None:
+    for number in [b"NaN", b"Infinity", b"1e400"]:
+        assert "no number" in fail(answering(body=b'{"left": ' + number + b"}")), number
 
 
 def test_a_redirect_is_not_followed_wherever_it_leads() -> None:
@@ -158,9 +146,8 @@ def test_a_service_that_hangs_up_is_an_error() -> None:
     assert "gave no answer" in fail(hang_up)
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
+def test_a_host_inside_a_network_is_not_asked() -> None:
+    for host in [
         "10.0.0.1",
         "127.1",
         "2130706433",
@@ -178,21 +165,19 @@ def test_a_service_that_hangs_up_is_an_error() -> None:
         "[::ffff:0:10.0.0.1]",
         "[fec0::1]",
         "224.0.0.1",
-    ],
-)
-def test_a_host_inside_a_network_is_not_asked(host: str) -> None:
-    source = QuotaSource.model_validate({"url": f"https://{host}/", "path": "left"})
+    ]:
+        source = QuotaSource.model_validate({"url": f"https://{host}/", "path": "left"})
 
-    with pytest.raises(QuotaUnreadError, match="only public addresses are asked"):
-        asyncio.run(quota_source.read_quota(source))
+        with pytest.raises(QuotaUnreadError, match="only public addresses are asked"):
+            asyncio.run(quota_source.read_quota(source))
 
 
-@pytest.mark.parametrize("host", ["a..example", f"{'a' * 64}.example"])
-def test_a_host_that_cannot_exist_is_an_error_with_a_sentence(host: str) -> None:
-    source = QuotaSource.model_validate({"url": f"https://{host}/", "path": "left"})
+def test_a_host_that_cannot_exist_is_an_error_with_a_sentence() -> None:
+    for host in ["a..example", f"{'a' * 64}.example"]:
+        source = QuotaSource.model_validate({"url": f"https://{host}/", "path": "left"})
 
-    with pytest.raises(QuotaUnreadError, match="is not known or cannot be reached"):
-        asyncio.run(quota_source.read_quota(source))
+        with pytest.raises(QuotaUnreadError, match="is not known or cannot be reached"):
+            asyncio.run(quota_source.read_quota(source))
 
 
 def test_only_a_host_that_names_this_machine_is_on_it() -> None:
@@ -202,9 +187,8 @@ def test_only_a_host_that_names_this_machine_is_on_it() -> None:
     assert not public_addresses.is_here("127.1")
 
 
-@pytest.mark.parametrize(
-    ("settings", "complaint"),
-    [
+def test_a_wrong_source_is_refused() -> None:
+    cases: list[tuple[dict[str, object], str]] = [
         ({"url": "http://api.example.com/"}, "write it as https"),
         ({"url": "ftp://127.0.0.1/"}, "write it as https"),
         ({"url": "https://user:pass@api.example.com/"}, "write it as https"),
@@ -219,13 +203,12 @@ def test_only_a_host_that_names_this_machine_is_on_it() -> None:
         ({"header": "X-Api-Key"}, "needs a token"),
         ({"token": "a\r\nX: y"}, "line break"),
         ({"unheard_of": 1}, "unheard_of"),
-    ],
-)
-def test_a_wrong_source_is_refused(settings: dict[str, object], complaint: str) -> None:
-    usual = {"url": "https://api.example.com/", "path": "left"}
+    ]
+    for settings, complaint in cases:
+        usual = {"url": "https://api.example.com/", "path": "left"}
 
-    with pytest.raises(ValidationError, match=complaint):
-        QuotaSource.model_validate({**usual, **settings})
+        with pytest.raises(ValidationError, match=complaint):
+            QuotaSource.model_validate({**usual, **settings})
 
 
 def test_url_and_token_are_not_shown() -> None:

@@ -14,33 +14,23 @@ from postledger.providers.base import Finding, Form, Provider
 from tests.providers.fake_smtp import FEATURES, FakeSmtp, Phase, serving
 
 
-@pytest.mark.parametrize(
-    ("kind", "settings"),
-    [
+def test_a_provider_is_built_by_its_name() -> None:
+    cases: list[tuple[str, dict[str, object]]] = [
         ("sandbox", {}),
         ("ses", {"region": "eu-west-1"}),
         ("smtp", {"host": "mail.acme.example", "username": "a", "password": "b"}),
-    ],
-)
-def test_a_provider_is_built_by_its_name(kind: str, settings: dict[str, object]) -> None:
-    provider: Provider = registry.build(kind, settings)
+    ]
+    for kind, settings in cases:
+        provider: Provider = registry.build(kind, settings)
 
-    assert provider.window_size > 0
-    assert provider.call_time > 0
-    assert provider.form is Form.MIME
+        assert provider.window_size > 0, kind
+        assert provider.call_time > 0, kind
+        assert provider.form is Form.MIME, kind
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     with pytest.raises(registry.UnknownKindError, match="sandbox, sendgrid, ses, smtp"):
         registry.build("pigeon", {})
-
-
-def test_an_smtp_server_has_no_events() -> None:
-    assert not registry.load_module("smtp").parse_events({}, b"whatever")
-
-
-def test_the_sandbox_needs_no_login() -> None:
-    assert not asyncio.run(registry.load_module("sandbox").check({}, []))
 
 
 @pytest.mark.parametrize(
@@ -92,9 +82,8 @@ def test_a_vendor_is_imported_on_first_use() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-@pytest.mark.parametrize(
-    ("settings", "complaint"),
-    [
+def test_wrong_settings_are_refused_by_name() -> None:
+    cases: list[tuple[dict[str, object], str]] = [
         ({}, "host"),
         ({"host": "mail.example\r\nEHLO x"}, "host"),
         ({"host": "mail.example", "port": 70_000}, "port"),
@@ -105,11 +94,10 @@ def test_a_vendor_is_imported_on_first_use() -> None:
         ({"host": "mail.example", "timeouts": {"answer": 0}}, "answer"),
         ({"host": "mail.example", "tls": "none", "username": "a"}, "in the open"),
         ({"host": "mail.example", "username": "a\0b"}, "NUL"),
-    ],
-)
-def test_wrong_settings_are_refused_by_name(settings: dict[str, object], complaint: str) -> None:
-    with pytest.raises(ValidationError, match=complaint):
-        registry.build("smtp", settings)
+    ]
+    for settings, complaint in cases:
+        with pytest.raises(ValidationError, match=complaint):
+            registry.build("smtp", settings)
 
 
 def test_a_password_in_the_open_stays_on_this_machine() -> None:
@@ -123,8 +111,16 @@ def test_a_password_is_not_shown() -> None:
     assert "secret" not in repr(SmtpSettings.model_validate({"host": "x", "password": "secret"}))
 
 
-def test_the_time_of_a_call_is_eleven_minutes_where_nothing_else_is_set() -> None:
-    assert registry.build("smtp", {"host": "mail.example"}).call_time == 660
+def test_the_time_of_a_call_is_eleven_minutes_by_smtp_and_half_a_minute_to_sendgrid() -> None:
+    for kind, settings, seconds in [
+        ("smtp", {"host": "mail.example"}, 660),
+        ("sendgrid", {"api_key": "SG.made-up"}, 30),
+    ]:
+        assert registry.build(kind, settings).call_time == seconds, kind
+
+
+def test_an_smtp_server_has_no_events() -> None:
+    assert not registry.load_module("smtp").parse_events({}, b"whatever")
 
 
 def test_closing_twice_does_no_harm() -> None:

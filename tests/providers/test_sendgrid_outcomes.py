@@ -3,8 +3,6 @@
 import json
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from postledger.providers.base import (
     Accepted,
     Category,
@@ -91,54 +89,54 @@ OF_A_GATEWAY = [
 ]
 
 
-@pytest.mark.parametrize(("status", "message", "outcome", "code", "category"), EXPLAINED)
-def test_an_error_that_sendgrid_explains_is_its_row(
-    status: int, message: str, outcome: type[Outcome], code: str, category: Category
-) -> None:
-    failure = fail(an_answer(status, message))
+def test_an_error_that_sendgrid_explains_is_its_row() -> None:
+    for status, message, outcome, code, category in EXPLAINED:
+        failure = fail(an_answer(status, message))
 
-    assert (type(failure), failure.code, failure.category) == (outcome, code, category)
-    assert failure.original_code == f"HTTP {status}"
-    assert failure.detail.startswith(f"HTTP {status}: {message}")
-    assert not getattr(failure, "is_outage", False)
+        assert (type(failure), failure.code, failure.category) == (outcome, code, category), message
+        assert failure.original_code == f"HTTP {status}", message
+        assert failure.detail.startswith(f"HTTP {status}: {message}"), message
+        assert not getattr(failure, "is_outage", False), message
 
 
-@pytest.mark.parametrize("body", [PAGE, b"", b"[]", b'{"errors": []}', b'{"errors": "no"}'])
-@pytest.mark.parametrize(("status", "outcome", "code", "category"), OF_A_GATEWAY)
-def test_an_answer_without_sendgrids_document_is_one_of_a_gateway(
-    status: int, outcome: type[Outcome], code: str, category: Category, body: bytes
-) -> None:
-    failure = fail(an_answer(status, body=body))
+def test_an_answer_without_sendgrids_document_is_one_of_a_gateway() -> None:
+    for status, outcome, code, category in OF_A_GATEWAY:
+        for body in (PAGE, b"", b"[]", b'{"errors": []}', b'{"errors": "no"}'):
+            failure = fail(an_answer(status, body=body))
 
-    assert (type(failure), failure.code, failure.category) == (outcome, code, category)
-    assert failure.original_code == f"HTTP {status}"
+            row = (type(failure), failure.code, failure.category, failure.original_code)
+            assert row == (outcome, code, category, f"HTTP {status}"), (status, body)
 
 
 def test_an_acceptance_has_the_id_of_its_header() -> None:
     assert judge(an_answer(202, body=b"", x_message_id="14c5d75ce93")) == Accepted("14c5d75ce93")
 
 
-@pytest.mark.parametrize("message_id", ["", "two words", "é", "<id>", "x" * 201])
-def test_an_acceptance_without_an_id_leaves_a_doubt(message_id: str) -> None:
-    assert isinstance(judge(an_answer(202, body=b"", x_message_id=message_id)), InDoubt)
+def test_an_acceptance_without_an_id_leaves_a_doubt() -> None:
+    for message_id in ["", "two words", "é", "<id>", "x" * 201]:
+        assert isinstance(judge(an_answer(202, body=b"", x_message_id=message_id)), InDoubt), (
+            message_id
+        )
 
 
-@pytest.mark.parametrize("status", [202, 500, 502, 504])
-def test_an_answer_before_the_end_of_the_mail_takes_nothing(status: int) -> None:
-    early = Answer(status, {"x-message-id": "14c5d75ce93"}, b"", is_early=True)
+def test_an_answer_before_the_end_of_the_mail_takes_nothing() -> None:
+    for status in [202, 500, 502, 504]:
+        early = Answer(status, {"x-message-id": "14c5d75ce93"}, b"", is_early=True)
 
-    assert isinstance(judge(early), TryLater)
+        assert isinstance(judge(early), TryLater), status
 
 
-@pytest.mark.parametrize(
-    ("status", "message"),
-    [(401, GRANT), (403, "access forbidden"), (404, "not found"), (405, "method not allowed")],
-)
-def test_a_refused_key_blocks_the_account(status: int, message: str) -> None:
-    failure = fail(an_answer(status, message))
+def test_a_refused_key_blocks_the_account() -> None:
+    for status, message in [
+        (401, GRANT),
+        (403, "access forbidden"),
+        (404, "not found"),
+        (405, "method not allowed"),
+    ]:
+        failure = fail(an_answer(status, message))
 
-    assert isinstance(failure, SenderBlocked)
-    assert failure.is_account
+        assert isinstance(failure, SenderBlocked), status
+        assert failure.is_account, status
 
 
 def test_a_sender_that_nobody_verified_blocks_no_other_sender() -> None:
@@ -149,25 +147,21 @@ def test_a_sender_that_nobody_verified_blocks_no_other_sender() -> None:
     assert "Verify the address or the domain" in failure.detail
 
 
-@pytest.mark.parametrize(
-    ("fields", "outcome"),
-    [
+def test_a_bad_request_that_is_about_the_sender_alone_fails_no_recipient() -> None:
+    cases: list[tuple[list[str | None], type[Outcome]]] = [
         (["from"], SenderBlocked),
         (["from.email", "from.name"], SenderBlocked),
         (["from", "personalizations.0.to"], Refused),
         (["from", None], Refused),
         (["from_", "content"], Refused),
         (["from", "from", "from", "subject"], Refused),
-    ],
-)
-def test_a_bad_request_that_is_about_the_sender_alone_fails_no_recipient(
-    fields: list[str | None], outcome: type[Outcome]
-) -> None:
-    errors = [{"message": "not valid", "field": field} for field in fields]
-    failure = fail(an_answer(400, body=json.dumps({"errors": errors}).encode()))
+    ]
+    for fields, outcome in cases:
+        errors = [{"message": "not valid", "field": field} for field in fields]
+        failure = fail(an_answer(400, body=json.dumps({"errors": errors}).encode()))
 
-    assert type(failure) is outcome
-    assert not getattr(failure, "is_account", False)
+        assert type(failure) is outcome, fields
+        assert not getattr(failure, "is_account", False), fields
 
 
 def test_used_up_credits_are_a_quota_whose_reset_the_answer_does_not_say() -> None:
@@ -178,50 +172,40 @@ def test_used_up_credits_are_a_quota_whose_reset_the_answer_does_not_say() -> No
     assert (failure.is_quota, failure.retry_after) == (True, None)
 
 
-@pytest.mark.parametrize(
-    ("reset", "seconds"),
-    [(37, 37), (600, 600), (601, None), (0, None), (-5, None)],
-)
-def test_a_throttle_ends_when_the_limit_of_requests_is_reset(
-    reset: int, seconds: int | None
-) -> None:
-    named = str(int(NOW.timestamp()) + reset)
-    failure = fail(an_answer(429, "too many requests", x_ratelimit_reset=named))
+def test_a_throttle_ends_when_the_limit_of_requests_is_reset() -> None:
+    for reset, seconds in [(37, 37), (600, 600), (601, None), (0, None), (-5, None)]:
+        named = str(int(NOW.timestamp()) + reset)
+        failure = fail(an_answer(429, "too many requests", x_ratelimit_reset=named))
 
-    assert isinstance(failure, Throttled)
-    assert not failure.is_quota
-    expected = None if seconds is None else timedelta(seconds=seconds)
-    assert failure.retry_after == expected
+        assert isinstance(failure, Throttled), reset
+        assert not failure.is_quota, reset
+        expected = None if seconds is None else timedelta(seconds=seconds)
+        assert failure.retry_after == expected, reset
 
 
-@pytest.mark.parametrize(
-    ("date", "seconds"),
-    [
+def test_the_wait_of_a_throttle_is_by_the_clock_of_the_answer() -> None:
+    for date, seconds in [
         ("Wed, 18 Nov 2026 11:50:00 GMT", 37),
         ("Wed, 18 Nov 2026 11:50:00 -0000", 37),
         ("Wed, 18 Nov 2026 12:01:00 GMT", None),
         ("yesterday", None),
         ("Wed, 18 Nov 2026 12:01:00 +99999999999999999999", None),
         ("", None),
-    ],
-)
-def test_the_wait_of_a_throttle_is_by_the_clock_of_the_answer(
-    date: str, seconds: int | None
-) -> None:
-    named = str(int(NOW.timestamp()) - 600 + 37)
-    failure = fail(an_answer(429, "too many requests", x_ratelimit_reset=named, date=date))
+    ]:
+        named = str(int(NOW.timestamp()) - 600 + 37)
+        failure = fail(an_answer(429, "too many requests", x_ratelimit_reset=named, date=date))
 
-    assert isinstance(failure, Throttled)
-    expected = None if seconds is None else timedelta(seconds=seconds)
-    assert failure.retry_after == expected
+        assert isinstance(failure, Throttled), date
+        expected = None if seconds is None else timedelta(seconds=seconds)
+        assert failure.retry_after == expected, date
 
 
-@pytest.mark.parametrize("reset", ["", "soon", "-1", "9" * 13, "1.5"])
-def test_a_reset_that_is_no_time_is_ignored(reset: str) -> None:
-    failure = fail(an_answer(429, "too many requests", x_ratelimit_reset=reset))
+def test_a_reset_that_is_no_time_is_ignored() -> None:
+    for reset in ["", "soon", "-1", "9" * 13, "1.5"]:
+        failure = fail(an_answer(429, "too many requests", x_ratelimit_reset=reset))
 
-    assert isinstance(failure, Throttled)
-    assert failure.retry_after is None
+        assert isinstance(failure, Throttled), reset
+        assert failure.retry_after is None, reset
 
 
 def test_the_reset_of_the_rate_delays_no_other_failure() -> None:
@@ -255,9 +239,8 @@ def test_details_are_short_and_printable() -> None:
     assert len(failure.detail) < 500
 
 
-@pytest.mark.parametrize(
-    ("stage", "code", "outcome", "named"),
-    [
+def test_after_the_last_byte_a_break_leaves_a_doubt() -> None:
+    for stage, code, outcome, named in [
         (Stage.CONNECT, "connect", TryLater, "NETWORK_ERROR"),
         (Stage.CONNECT, "timeout", TryLater, "NETWORK_ERROR"),
         (Stage.REQUEST, "reset", TryLater, "NETWORK_ERROR"),
@@ -266,20 +249,15 @@ def test_details_are_short_and_printable() -> None:
         (Stage.ANSWER, "timeout", InDoubt, "SENDGRID_TIMEOUT"),
         (Stage.ANSWER, "cancelled", InDoubt, "no_answer"),
         (Stage.REQUEST, "cancelled", NotSent, "not_sent"),
-    ],
-)
-def test_after_the_last_byte_a_break_leaves_a_doubt(
-    stage: Stage, code: str, outcome: type[Outcome], named: str
-) -> None:
-    failure = outcomes.judge_break(Break(stage, code, "gone"))
+    ]:
+        failure = outcomes.judge_break(Break(stage, code, "gone"))
 
-    assert (type(failure), failure.code) == (outcome, named)
-    assert getattr(failure, "is_outage", False) == (stage is Stage.CONNECT)
+        assert (type(failure), failure.code) == (outcome, named), (stage, code)
+        assert getattr(failure, "is_outage", False) == (stage is Stage.CONNECT), stage
 
 
-@pytest.mark.parametrize(
-    ("answer", "obstacle"),
-    [
+def test_a_question_without_an_answer_says_what_was_in_its_way() -> None:
+    cases: list[tuple[Answer | Break, Obstacle]] = [
         (an_answer(401, GRANT), Obstacle.CREDENTIALS),
         (an_answer(403, "access forbidden"), Obstacle.DENIED),
         (an_answer(404, "not found"), Obstacle.ABSENT),
@@ -288,12 +266,9 @@ def test_after_the_last_byte_a_break_leaves_a_doubt(
         (an_answer(403, body=PAGE), Obstacle.UNREACHABLE),
         (Break(Stage.CONNECT, "connect", "refused"), Obstacle.UNCONNECTED),
         (Break(Stage.ANSWER, "timeout", "no answer"), Obstacle.UNREACHABLE),
-    ],
-)
-def test_a_question_without_an_answer_says_what_was_in_its_way(
-    answer: Answer | Break, obstacle: Obstacle
-) -> None:
-    assert outcomes.judge_unread(answer, now=NOW).obstacle is obstacle
+    ]
+    for answer, obstacle in cases:
+        assert outcomes.judge_unread(answer, now=NOW).obstacle is obstacle, answer
 
 
 def test_where_sendgrid_cannot_be_reached_no_setting_is_to_blame() -> None:

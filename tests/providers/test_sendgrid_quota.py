@@ -41,32 +41,33 @@ def test_a_subuser_without_a_limit_is_unlimited() -> None:
     assert read(Credits(total=None)) == QuotaReading(remaining=None)
 
 
-@pytest.mark.parametrize(
-    ("remain", "total", "remaining", "size"),
-    [(-5, 100, 0, 100), (150, 100, 150, 150), (7, None, 7, None), (10**20, 10**20, 10**15, 10**15)],
-)
-def test_strange_figures_become_some_that_can_be_shown(
-    remain: int, total: int | None, remaining: int, size: int | None
-) -> None:
-    expected = QuotaReading(remaining, size, is_limit=False)
-    assert quota.judge(CreditsState(remain=remain, total=total)) == expected
+def test_strange_figures_become_some_that_can_be_shown() -> None:
+    for remain, total, remaining, size in [
+        (-5, 100, 0, 100),
+        (150, 100, 150, 150),
+        (7, None, 7, None),
+        (10**20, 10**20, 10**15, 10**15),
+    ]:
+        expected = QuotaReading(remaining, size, is_limit=False)
+        assert quota.judge(CreditsState(remain=remain, total=total)) == expected, remain
 
 
-@pytest.mark.parametrize(
-    ("key", "words"),
-    [(SENDING_KEY, "access forbidden"), ("SG.unknown.key", "authorization grant is invalid")],
-)
-def test_a_key_that_may_not_ask_is_no_failure_and_says_what_it_lacks(key: str, words: str) -> None:
-    with pytest.raises(QuotaHiddenError, match=r"permission user\.credits\.read") as hidden:
-        read(key=key)
+def test_a_key_that_may_not_ask_is_no_failure_and_says_what_it_lacks() -> None:
+    for key, words in [
+        (SENDING_KEY, "access forbidden"),
+        ("SG.unknown.key", "authorization grant is invalid"),
+    ]:
+        with pytest.raises(QuotaHiddenError, match=r"permission user\.credits\.read") as hidden:
+            read(key=key)
 
-    assert words in str(hidden.value)
-    assert "Mail Send" not in str(hidden.value)
+        assert words in str(hidden.value), key
+        assert "Mail Send" not in str(hidden.value), key
 
 
-@pytest.mark.parametrize("fault", [AnswerError("internal_error"), AnswerGateway(403)], ids=str)
-def test_a_service_that_does_not_answer_is_a_failure(fault: Fault) -> None:
-    with pytest.raises(QuotaUnreadError, match="did not say the credits") as unread:
-        read(fault=fault)
+def test_a_service_that_does_not_answer_is_a_failure() -> None:
+    cases: list[Fault] = [AnswerError("internal_error"), AnswerGateway(403)]
+    for fault in cases:
+        with pytest.raises(QuotaUnreadError, match="did not say the credits") as unread:
+            read(fault=fault)
 
-    assert not isinstance(unread.value, QuotaHiddenError)
+        assert not isinstance(unread.value, QuotaHiddenError), fault

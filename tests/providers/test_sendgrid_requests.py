@@ -116,11 +116,11 @@ def test_headers_are_those_of_smtp_but_for_what_sendgrid_writes() -> None:
     assert not RESERVED & {name.lower() for name in headers}
 
 
-@pytest.mark.parametrize("name", sorted(RESERVED))
-def test_a_header_that_sendgrid_refuses_is_none_that_a_caller_may_give(name: str) -> None:
-    message = a_message(content=replace(FULL, headers={name: "x"}))
+def test_a_header_that_sendgrid_refuses_is_none_that_a_caller_may_give() -> None:
+    for name in sorted(RESERVED):
+        message = a_message(content=replace(FULL, headers={name: "x"}))
 
-    assert refuse(message).code == "invalid_header"
+        assert refuse(message).code == "invalid_header", name
 
 
 def test_nothing_in_the_account_changes_the_mail_or_counts_its_reader() -> None:
@@ -211,18 +211,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str, type[Outcome]]] = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_sendgrid_cannot_take_is_refused_before_anything_is_sent(case: str) -> None:
-    changes, code, outcome = REFUSED[case]
+def test_what_sendgrid_cannot_take_is_refused_before_anything_is_sent() -> None:
+    for case, (changes, code, outcome) in REFUSED.items():
+        failure = refuse(a_message(content=replace(a_letter(), **changes)))
 
-    failure = refuse(a_message(content=replace(a_letter(), **changes)))
-
-    assert (failure.code, type(failure)) == (code, outcome)
+        assert (failure.code, type(failure)) == (code, outcome), case
 
 
-@pytest.mark.parametrize("address", ["björn@example.com", "no address", '"},"x@example.com'])
-def test_an_address_that_sendgrid_cannot_take_is_refused(address: str) -> None:
-    assert type(refuse(a_message(address, content=a_letter()))) is Refused
+def test_an_address_that_sendgrid_cannot_take_is_refused() -> None:
+    for address in ["björn@example.com", "no address", '"},"x@example.com']:
+        assert type(refuse(a_message(address, content=a_letter()))) is Refused, address
 
 
 def test_finished_bytes_are_a_mistake_of_the_caller() -> None:

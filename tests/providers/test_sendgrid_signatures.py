@@ -5,7 +5,6 @@ from base64 import b64decode, b64encode
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256, SHA384
@@ -50,26 +49,20 @@ def test_a_key_is_read_as_sendgrid_shows_it() -> None:
     assert key == WEBHOOK.private_key.public_key()
 
 
-@pytest.mark.parametrize(
-    ("age", "is_believed"),
-    [
+def test_a_post_is_believed_for_25_hours_and_by_clocks_that_are_minutes_apart() -> None:
+    for age, is_believed in [
         (timedelta(hours=25), True),
         (timedelta(hours=25, seconds=1), False),
         (timedelta(minutes=-5), True),
         (timedelta(minutes=-5, seconds=-1), False),
-    ],
-)
-def test_a_post_is_believed_for_25_hours_and_by_clocks_that_are_minutes_apart(
-    age: timedelta, *, is_believed: bool
-) -> None:
-    found = find_signer(now=NOW + age)
+    ]:
+        found = find_signer(now=NOW + age)
 
-    assert found == 0 if is_believed else str(found).startswith("The post was signed")
+        assert found == 0 if is_believed else str(found).startswith("The post was signed"), age
 
 
-@pytest.mark.parametrize(
-    "timestamp",
-    [
+def test_a_timestamp_is_ten_digits() -> None:
+    for timestamp in [
         "",
         "177789600",  # a digit of it could be the first letter of the body
         "17778960001",
@@ -82,10 +75,8 @@ def test_a_post_is_believed_for_25_hours_and_by_clocks_that_are_minutes_apart(
         "١٧٧٧٨٩٦٠٠٠",
         "9" * 1_000_000,
         "NaN",
-    ],
-)
-def test_a_timestamp_is_ten_digits(timestamp: str) -> None:
-    assert isinstance(find_signer(timestamp=timestamp), str)
+    ]:
+        assert isinstance(find_signer(timestamp=timestamp), str), timestamp
 
 
 def test_the_timestamp_is_signed() -> None:
@@ -130,9 +121,9 @@ OTHER_SIGNATURES = {
 }
 
 
-@pytest.mark.parametrize("name", OTHER_SIGNATURES)
-def test_another_signature_is_not_believed(name: str) -> None:
-    assert find_signer(signature=OTHER_SIGNATURES[name]) != 0
+def test_another_signature_is_not_believed() -> None:
+    for name, signature in OTHER_SIGNATURES.items():
+        assert find_signer(signature=signature) != 0, name
 
 
 def test_none_of_20000_mutated_bodies_is_believed() -> None:

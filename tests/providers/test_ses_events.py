@@ -41,9 +41,8 @@ def a_bounce(bounce_type: str = "Permanent", **fields: object) -> dict[str, Any]
     return an_event("Bounce", bounce=bounce | fields)
 
 
-@pytest.mark.parametrize(
-    ("name", "part", "kind"),
-    [
+def test_each_name_has_its_kind_and_the_first_recipient_without_a_list() -> None:
+    for name, part, kind in [
         ("Send", "send", EventKind.ACCEPTED),
         ("Delivery", "delivery", EventKind.DELIVERED),
         ("DeliveryDelay", "deliveryDelay", EventKind.DEFERRED),
@@ -53,16 +52,12 @@ def a_bounce(bounce_type: str = "Permanent", **fields: object) -> dict[str, Any]
         ("Rendering Failure", "failure", EventKind.REFUSED),
         ("Subscription", "subscription", EventKind.PREFERENCES_CHANGED),
         ("Teleport", "teleport", EventKind.UNKNOWN),
-    ],
-)
-def test_each_name_has_its_kind_and_the_first_recipient_without_a_list(
-    name: str, part: str, kind: EventKind
-) -> None:
-    [event] = parse(an_event(name, **{part: {}}))
+    ]:
+        [event] = parse(an_event(name, **{part: {}}))
 
-    assert (event.kind, event.name, event.reference) == (kind, name, "a-reference")
-    assert (event.address, event.provider_id) == ("user@recipient.example", "0102018f-1")
-    assert event.at is not None
+        assert (event.kind, event.name, event.reference) == (kind, name, "a-reference"), name
+        assert (event.address, event.provider_id) == ("user@recipient.example", "0102018f-1"), name
+        assert event.at is not None, name
 
 
 def test_a_bounce_is_of_the_recipients_that_it_names() -> None:
@@ -74,19 +69,20 @@ def test_a_bounce_is_of_the_recipients_that_it_names() -> None:
     assert len({event.key for event in events}) == 2
 
 
-@pytest.mark.parametrize(
-    ("bounce_type", "kind"),
-    [
+def test_a_bounce_keeps_its_type_and_subtype() -> None:
+    for bounce_type, kind in [
         ("Permanent", EventKind.BOUNCED),
         ("Transient", EventKind.SOFT_BOUNCED),
         ("Undetermined", EventKind.SOFT_BOUNCED),
-    ],
-)
-def test_a_bounce_keeps_its_type_and_subtype(bounce_type: str, kind: EventKind) -> None:
-    [event] = parse(a_bounce(bounce_type))
+    ]:
+        [event] = parse(a_bounce(bounce_type))
 
-    assert (event.kind, event.bounce_type, event.bounce_subtype) == (kind, bounce_type, "General")
-    assert (event.code, event.detail) == ("5.1.1", "smtp; 550 5.1.1 user unknown")
+        assert (event.kind, event.bounce_type, event.bounce_subtype) == (
+            kind,
+            bounce_type,
+            "General",
+        ), bounce_type
+        assert (event.code, event.detail) == ("5.1.1", "smtp; 550 5.1.1 user unknown"), bounce_type
 
 
 def test_a_complaint_keeps_its_feedback_type_and_subtype() -> None:
@@ -112,20 +108,17 @@ def test_identity_feedback_and_a_configuration_set_tell_one_fact_under_one_key()
     assert of_identity.reference is None
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_another_fact_has_another_key() -> None:
+    for other in [
         a_bounce(timestamp="2026-05-04T09:15:06.000Z"),
         a_bounce(feedbackId="another"),
         a_bounce(bouncedRecipients=[{"emailAddress": "other@recipient.example"}]),
         an_event("Delivery", delivery={}),
         a_bounce() | {"mail": MAIL | {"messageId": "another"}},
-    ],
-)
-def test_another_fact_has_another_key(other: dict[str, Any]) -> None:
-    [event], [different] = parse(a_bounce()), parse(other)
+    ]:
+        [event], [different] = parse(a_bounce()), parse(other)
 
-    assert event.key != different.key
+        assert event.key != different.key, other
 
 
 def test_the_greeting_of_a_new_topic_is_no_event_and_no_fault() -> None:
@@ -134,22 +127,23 @@ def test_the_greeting_of_a_new_topic_is_no_event_and_no_fault() -> None:
     assert not registry.load_module("ses").parse_events({}, greeting)
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"hello", b"[]", b"{}", b'{"eventType": 7}', b"\xff", b"NaN"]
-)
-def test_what_is_no_event_is_refused(body: bytes) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        registry.load_module("ses").parse_events({}, body)
+def test_what_is_no_event_is_refused() -> None:
+    for body in [b"", b"hello", b"[]", b"{}", b'{"eventType": 7}', b"\xff", b"NaN"]:
+        with pytest.raises(ValueError, match=r"."):
+            registry.load_module("ses").parse_events({}, body)
 
 
-@pytest.mark.parametrize("wrong", [None, 7, "text", [], {}, [7], [[]], {"a": 1}, True])
-def test_parts_of_a_wrong_type_are_passed_over(wrong: object) -> None:
-    document = {"eventType": "Bounce", "bounce": wrong, "mail": wrong}
-    nested = a_bounce(bouncedRecipients=wrong, timestamp=wrong, feedbackId=wrong)
-    tags = a_bounce() | {"mail": MAIL | {"tags": {"postledger-id": wrong}, "destination": wrong}}
+def test_parts_of_a_wrong_type_are_passed_over() -> None:
+    cases: list[object] = [None, 7, "text", [], {}, [7], [[]], {"a": 1}, True]
+    for wrong in cases:
+        document = {"eventType": "Bounce", "bounce": wrong, "mail": wrong}
+        nested = a_bounce(bouncedRecipients=wrong, timestamp=wrong, feedbackId=wrong)
+        tags = a_bounce() | {
+            "mail": MAIL | {"tags": {"postledger-id": wrong}, "destination": wrong}
+        }
 
-    for event in [*parse(document), *parse(nested), *parse(tags)]:
-        assert event.kind in {EventKind.BOUNCED, EventKind.SOFT_BOUNCED}
+        for event in [*parse(document), *parse(nested), *parse(tags)]:
+            assert event.kind in {EventKind.BOUNCED, EventKind.SOFT_BOUNCED}, wrong
 
 
 def test_texts_are_bounded_and_can_be_stored() -> None:

@@ -3,8 +3,6 @@
 import json
 from datetime import timedelta
 
-import pytest
-
 from postledger.providers.base import (
     Accepted,
     Category,
@@ -167,23 +165,16 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("status", "name", "message", "outcome", "code", "category"), TABLE)
-def test_an_answer_is_its_row(
-    status: int,
-    name: str,
-    message: str,
-    outcome: type[Outcome],
-    code: str,
-    category: Category,
-) -> None:
-    failure = fail(an_answer(status, name, message))
+def test_an_answer_is_its_row() -> None:
+    for status, name, message, outcome, code, category in TABLE:
+        failure = fail(an_answer(status, name, message))
 
-    assert type(failure) is outcome
-    assert (failure.code, failure.category) == (code, category)
-    assert failure.original_code == (name or f"HTTP {status}")
-    assert failure.original_code in failure.detail
-    assert message in failure.detail
-    assert not getattr(failure, "may_be_quoted", False)
+        case = (status, name, message)
+        assert (type(failure), failure.code, failure.category) == (outcome, code, category), case
+        assert failure.original_code == (name or f"HTTP {status}"), case
+        assert failure.original_code in failure.detail, case
+        assert message in failure.detail, case
+        assert not getattr(failure, "may_be_quoted", False), case
 
 
 def test_an_acceptance_has_the_id_of_ses() -> None:
@@ -192,9 +183,8 @@ def test_an_acceptance_has_the_id_of_ses() -> None:
     assert judge(answer) == Accepted("0100018f-4f2c-000000")
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_a_200_without_an_id_is_a_doubt() -> None:
+    for body in [
         b"",
         b"{}",
         b"[]",
@@ -205,55 +195,44 @@ def test_an_acceptance_has_the_id_of_ses() -> None:
         b"<MessageId>0100</MessageId>",
         b"\xff\xfe",
         b"[" * 100_000,
-    ],
-)
-def test_a_200_without_an_id_is_a_doubt(body: bytes) -> None:
-    outcome = judge(an_answer(200, body=body))
+    ]:
+        outcome = judge(an_answer(200, body=body))
 
-    assert isinstance(outcome, InDoubt)
-    assert (outcome.code, outcome.original_code) == ("SES_GATEWAY", "HTTP 200")
+        assert isinstance(outcome, InDoubt), body
+        assert (outcome.code, outcome.original_code) == ("SES_GATEWAY", "HTTP 200"), body
 
 
-@pytest.mark.parametrize(
-    ("status", "name", "code"),
-    [
+def test_an_answer_before_the_end_of_the_mail_leaves_no_doubt() -> None:
+    for status, name, code in [
         (200, "", "SES_GATEWAY"),
         (502, "", "SES_GATEWAY"),
         (413, "RequestEntityTooLarge", "SES_BAD_REQUEST"),
         (429, "TooManyRequestsException", "SES_THROTTLING"),
-    ],
-)
-def test_an_answer_before_the_end_of_the_mail_leaves_no_doubt(
-    status: int, name: str, code: str
-) -> None:
-    headers = {**OF_AWS, "x-amzn-errortype": name} if name else {}
-    early = Answer(status, headers, b'{"MessageId": "0100"}', is_early=True)
+    ]:
+        headers = {**OF_AWS, "x-amzn-errortype": name} if name else {}
+        early = Answer(status, headers, b'{"MessageId": "0100"}', is_early=True)
 
-    outcome = judge(early)
+        outcome = judge(early)
 
-    assert isinstance(outcome, Refused | Throttled | TryLater)
-    assert outcome.code == code
+        assert isinstance(outcome, Refused | Throttled | TryLater), status
+        assert outcome.code == code, status
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_a_name_may_stand_in_the_document() -> None:
+    for body in [
         b'{"__type": "com.amazonaws.sesv2#SendingPausedException", "Message": "paused"}',
         b'{"__type": "SendingPausedException", "message": "paused"}',
         b'{"code": "SendingPausedException:http://internal.amazon.com/", "message": "paused"}',
-    ],
-)
-def test_a_name_may_stand_in_the_document(body: bytes) -> None:
-    failure = fail(Answer(400, OF_AWS, body))
+    ]:
+        failure = fail(Answer(400, OF_AWS, body))
 
-    assert failure.code == "SES_ACCOUNT_SENDING_PAUSED"
-    assert failure.original_code == "SendingPausedException"
-    assert failure.detail == "SendingPausedException: paused"
+        assert failure.code == "SES_ACCOUNT_SENDING_PAUSED", body
+        assert failure.original_code == "SendingPausedException", body
+        assert failure.detail == "SendingPausedException: paused", body
 
 
-@pytest.mark.parametrize(
-    ("named", "is_account", "advice"),
-    [
+def test_an_unverified_address_is_ours_or_shows_that_production_access_is_missing() -> None:
+    for named, is_account, advice in [
         (SENDER, False, "Verify"),
         (SENDER.upper(), False, "Verify"),
         ("acme.example", False, "Verify"),
@@ -264,35 +243,26 @@ def test_a_name_may_stand_in_the_document(body: bytes) -> None:
         ("arn:aws:ses:eu-west-1:123456789012:identity/acme.example", False, "Verify"),
         ("alice@example.com", True, "production access"),
         ("bob@acme.example", True, "production access"),
-    ],
-)
-def test_an_unverified_address_is_ours_or_shows_that_production_access_is_missing(
-    named: str, *, is_account: bool, advice: str
-) -> None:
-    failure = fail(an_answer(400, "MessageRejected", NOT_VERIFIED + named))
+    ]:
+        failure = fail(an_answer(400, "MessageRejected", NOT_VERIFIED + named))
 
-    assert isinstance(failure, SenderBlocked)
-    assert failure.code == "SES_IDENTITY_NOT_VERIFIED"
-    assert failure.is_account == is_account
-    assert advice in failure.detail
+        assert isinstance(failure, SenderBlocked), named
+        assert failure.code == "SES_IDENTITY_NOT_VERIFIED", named
+        assert failure.is_account == is_account, named
+        assert advice in failure.detail, named
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "outcome", "code"),
-    [
+def test_a_name_in_the_page_of_a_gateway_is_not_a_name_of_ses() -> None:
+    for status, body, outcome, code in [
         (502, b'{"code": "UPSTREAM_RESET"}', InDoubt, "SES_GATEWAY"),
         (504, b'{"code": "GatewayTimeout", "message": "upstream"}', InDoubt, "SES_GATEWAY"),
         (500, b'{"__type": "InternalServiceErrorException"}', InDoubt, "SES_GATEWAY"),
         (404, b'{"code": "NOT_FOUND"}', TryLater, "SES_GATEWAY"),
         (400, b'{"code": "MessageRejected"}', TryLater, "SES_GATEWAY"),
-    ],
-)
-def test_a_name_in_the_page_of_a_gateway_is_not_a_name_of_ses(
-    status: int, body: bytes, outcome: type[Outcome], code: str
-) -> None:
-    failure = fail(an_answer(status, body=body))
+    ]:
+        failure = fail(an_answer(status, body=body))
 
-    assert (type(failure), failure.code) == (outcome, code)
+        assert (type(failure), failure.code) == (outcome, code), status
 
 
 def test_keys_that_may_not_use_an_identity_block_its_sender_alone() -> None:
@@ -307,46 +277,41 @@ def test_keys_that_may_not_use_an_identity_block_its_sender_alone() -> None:
     assert "postledger ses policy" in failure.detail
 
 
-@pytest.mark.parametrize(
-    "answer", [an_answer(403, body=b"<h1>Blocked</h1>"), an_answer(403, "RequestTimeTooSkewed")]
-)
-def test_a_gateway_that_lets_nothing_through_and_a_wrong_clock_are_outages(answer: Answer) -> None:
-    failure = fail(answer)
+def test_a_gateway_that_lets_nothing_through_and_a_wrong_clock_are_outages() -> None:
+    for answer in [
+        an_answer(403, body=b"<h1>Blocked</h1>"),
+        an_answer(403, "RequestTimeTooSkewed"),
+    ]:
+        failure = fail(answer)
 
-    assert isinstance(failure, TryLater)
-    assert failure.is_outage
-
-
-@pytest.mark.parametrize(
-    "name", ["SendingPausedException", "NotFoundException", "ExpiredTokenException"]
-)
-def test_what_concerns_the_account_blocks_all_its_senders(name: str) -> None:
-    failure = fail(an_answer(400, name))
-
-    assert isinstance(failure, SenderBlocked)
-    assert failure.is_account
+        assert isinstance(failure, TryLater), answer
+        assert failure.is_outage, answer
 
 
-@pytest.mark.parametrize(
-    ("seconds", "message", "expected"),
-    [
+def test_what_concerns_the_account_blocks_all_its_senders() -> None:
+    for name in ["SendingPausedException", "NotFoundException", "ExpiredTokenException"]:
+        failure = fail(an_answer(400, name))
+
+        assert isinstance(failure, SenderBlocked), name
+        assert failure.is_account, name
+
+
+def test_a_wish_to_wait_is_kept_except_for_the_daily_quota() -> None:
+    cases: list[tuple[str, str, timedelta | None]] = [
         ("30", "", timedelta(seconds=30)),
         ("soon", "", None),
         ("30", "Daily message quota exceeded", None),
-    ],
-)
-def test_a_wish_to_wait_is_kept_except_for_the_daily_quota(
-    seconds: str, message: str, expected: timedelta | None
-) -> None:
-    name = "TooManyRequestsException"
-    headers = {**OF_AWS, "x-amzn-errortype": name, "retry-after": seconds}
-    body = json.dumps({"message": message}).encode()
+    ]
+    for seconds, message, expected in cases:
+        name = "TooManyRequestsException"
+        headers = {**OF_AWS, "x-amzn-errortype": name, "retry-after": seconds}
+        body = json.dumps({"message": message}).encode()
 
-    outcome = judge(Answer(429, headers, body))
+        outcome = judge(Answer(429, headers, body))
 
-    assert isinstance(outcome, Throttled)
-    assert outcome.retry_after == expected
-    assert outcome.is_quota == bool(message)
+        assert isinstance(outcome, Throttled), seconds
+        assert outcome.retry_after == expected, seconds
+        assert outcome.is_quota == bool(message), seconds
 
 
 def test_signed_headers_that_aws_repeats_are_left_out() -> None:
@@ -364,9 +329,8 @@ def test_a_text_of_any_kind_can_be_stored() -> None:
     assert len(failure.detail) < 500
 
 
-@pytest.mark.parametrize(
-    ("stage", "code", "outcome", "ours", "category", "original", "is_outage"),
-    [
+def test_a_break_is_its_row() -> None:
+    for stage, code, outcome, ours, category, original, is_outage in [
         (Stage.CONNECT, "connect", TryLater, "NETWORK_ERROR", T, "NetworkingError", True),
         (Stage.CONNECT, "tls", TryLater, "NETWORK_ERROR", T, "NetworkingError", True),
         (Stage.CONNECT, "timeout", TryLater, "NETWORK_ERROR", T, "NetworkingError", True),
@@ -375,24 +339,13 @@ def test_a_text_of_any_kind_can_be_stored() -> None:
         (Stage.ANSWER, "timeout", InDoubt, "SES_TIMEOUT", X, "RequestTimeout", False),
         (Stage.ANSWER, "closed", InDoubt, "NETWORK_ERROR", T, "NetworkingError", False),
         (Stage.ANSWER, "garbled", InDoubt, "NETWORK_ERROR", T, "NetworkingError", False),
-    ],
-)
-def test_a_break_is_its_row(
-    stage: Stage,
-    code: str,
-    outcome: type[Outcome],
-    ours: str,
-    category: Category,
-    original: str,
-    *,
-    is_outage: bool,
-) -> None:
-    failure = outcomes.judge_break(Break(stage, code, "it broke"))
+    ]:
+        failure = outcomes.judge_break(Break(stage, code, "it broke"))
 
-    assert type(failure) is outcome
-    assert (failure.code, failure.category, failure.original_code) == (ours, category, original)
-    assert getattr(failure, "is_outage", False) == is_outage
-    assert stage.name in failure.detail
+        row = (type(failure), failure.code, failure.category, failure.original_code)
+        assert row == (outcome, ours, category, original), (stage, code)
+        assert getattr(failure, "is_outage", False) == is_outage, (stage, code)
+        assert stage.name in failure.detail, stage
 
 
 def test_where_ses_cannot_be_reached_no_setting_is_to_blame() -> None:

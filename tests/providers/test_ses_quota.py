@@ -40,20 +40,25 @@ def test_minus_one_is_unlimited() -> None:
     assert read(Quota(UNLIMITED, 500)) == QuotaReading(remaining=None, max_rate=500)
 
 
-@pytest.mark.parametrize(
-    ("daily", "sent", "remaining"),
-    [(200.5, 0.0, 200), (200.0, 199.5, 0), (100.0, 250.0, 0), (0.0, 0.0, 0), (200.0, -3.0, 200)],
-)
-def test_doubles_are_rounded_against_us_and_a_lowered_quota_leaves_nothing(
-    daily: float, sent: float, remaining: int
-) -> None:
-    stated = ReportedQuota.model_validate(
-        {"Max24HourSend": daily, "SentLast24Hours": sent, "MaxSendRate": 0.5}
-    )
+def test_doubles_are_rounded_against_us_and_a_lowered_quota_leaves_nothing() -> None:
+    for daily, sent, remaining in [
+        (200.5, 0.0, 200),
+        (200.0, 199.5, 0),
+        (100.0, 250.0, 0),
+        (0.0, 0.0, 0),
+        (200.0, -3.0, 200),
+    ]:
+        stated = ReportedQuota.model_validate(
+            {"Max24HourSend": daily, "SentLast24Hours": sent, "MaxSendRate": 0.5}
+        )
 
-    reading = quota.judge(stated)
+        reading = quota.judge(stated)
 
-    assert (reading.remaining, reading.size, reading.max_rate) == (remaining, int(daily), 0.5)
+        assert (reading.remaining, reading.size, reading.max_rate) == (
+            remaining,
+            int(daily),
+            0.5,
+        ), daily
 
 
 def test_an_account_that_may_not_send_at_all_names_no_rate() -> None:
@@ -65,17 +70,14 @@ def test_figures_that_are_missing_are_not_0() -> None:
         read(fault=AnswerBadBody())
 
 
-@pytest.mark.parametrize(
-    ("code", "sentence"),
-    [
+def test_a_refusal_is_a_sentence() -> None:
+    for code, sentence in [
         ("AccessDeniedException", "allow them ses:GetAccount"),
         ("InvalidClientTokenId", "SES refuses the keys"),
         ("InternalServiceErrorException", "SES did not say the quota"),
-    ],
-)
-def test_a_refusal_is_a_sentence(code: str, sentence: str) -> None:
-    with pytest.raises(QuotaUnreadError, match=sentence):
-        read(fault=AnswerError(code))
+    ]:
+        with pytest.raises(QuotaUnreadError, match=sentence):
+            read(fault=AnswerError(code))
 
 
 def test_the_kinds_that_say_their_quota_are_known_by_name() -> None:

@@ -92,19 +92,17 @@ def parse_reply(line: str) -> Reply:
     return reply
 
 
-@pytest.mark.parametrize(("stage", "line", "expected"), MEANINGS)
-def test_an_answer_means_its_outcome(stage: Stage, line: str, expected: type[Outcome]) -> None:
-    assert type(outcomes.refusal(stage, parse_reply(line))) is expected
+def test_an_answer_means_its_outcome() -> None:
+    for stage, line, expected in MEANINGS:
+        assert type(outcomes.refusal(stage, parse_reply(line))) is expected, line
 
 
-@pytest.mark.parametrize(("stage", "line", "expected"), MEANINGS)
-def test_only_what_is_said_before_a_recipient_is_named_is_surely_the_servers_own(
-    stage: Stage, line: str, expected: type[Outcome]
-) -> None:
-    outcome = outcomes.refusal(stage, parse_reply(line))
+def test_only_what_is_said_before_a_recipient_is_named_is_surely_the_servers_own() -> None:
+    for stage, line, _ in MEANINGS:
+        outcome = outcomes.refusal(stage, parse_reply(line))
 
-    if isinstance(outcome, SenderBlocked | Throttled):
-        assert outcome.may_be_quoted == (stage in {RCPT, DATA, ANSWER})
+        if isinstance(outcome, SenderBlocked | Throttled):
+            assert outcome.may_be_quoted == (stage in {RCPT, DATA, ANSWER}), line
 
 
 @given(
@@ -120,9 +118,11 @@ def test_no_complete_refusal_is_ever_in_doubt(stage: Stage, code: int, text: str
         assert isinstance(outcome, TryLater | Throttled)
 
 
-@pytest.mark.parametrize("stage", Stage)
-def test_only_a_break_after_the_dot_is_in_doubt(stage: Stage) -> None:
-    assert isinstance(outcomes.broken(stage, "closed", ""), InDoubt) == (stage is Stage.ANSWER)
+def test_only_a_break_after_the_dot_is_in_doubt() -> None:
+    for stage in Stage:
+        assert isinstance(outcomes.broken(stage, "closed", ""), InDoubt) == (
+            stage is Stage.ANSWER
+        ), stage
 
 
 def test_a_refusal_tells_code_and_words() -> None:
@@ -131,26 +131,23 @@ def test_a_refusal_tells_code_and_words() -> None:
     assert outcome == Refused("550 5.1.1", "RCPT: 550 5.1.1 User unknown", bounce_code="5.1.1")
 
 
-@pytest.mark.parametrize(
-    ("line", "wait"),
-    [
+def test_a_wait_the_server_asks_for_is_kept() -> None:
+    cases: list[tuple[str, timedelta | None]] = [
         ("451 4.7.1 Greylisted, try again in 300 seconds", timedelta(minutes=5)),
         ("450 4.7.1 try again after 2 minutes", timedelta(minutes=2)),
         ("454 4.7.0 Throttling failure, wait for 1 hour", timedelta(hours=1)),
         ("451 4.7.1 try again later", None),
         ("451 rejected in 3 of 4 lists", None),
-    ],
-)
-def test_a_wait_the_server_asks_for_is_kept(line: str, wait: timedelta | None) -> None:
-    outcome = outcomes.refusal(ANSWER, parse_reply(line))
+    ]
+    for line, wait in cases:
+        outcome = outcomes.refusal(ANSWER, parse_reply(line))
 
-    assert isinstance(outcome, TryLater | Throttled)
-    assert outcome.retry_after == wait
+        assert isinstance(outcome, TryLater | Throttled), line
+        assert outcome.retry_after == wait, line
 
 
-@pytest.mark.parametrize(
-    ("line", "provider_id"),
-    [
+def test_the_servers_own_id_is_kept() -> None:
+    for line, provider_id in [
         ("250 2.0.0 Ok: queued as 4ZxY1k2Qz9z3", "4ZxY1k2Qz9z3"),
         ("250 OK id=1tABCD-000000001Ab-2XyZ", "1tABCD-000000001Ab-2XyZ"),
         (
@@ -159,15 +156,12 @@ def test_a_wait_the_server_asks_for_is_kept(line: str, wait: timedelta | None) -
         ),
         ("250 2.0.0 Message accepted for delivery", "ours"),
         ("250 thanks", "ours"),
-    ],
-)
-def test_the_servers_own_id_is_kept(line: str, provider_id: str) -> None:
-    assert outcomes.answer(parse_reply(line), "ours") == Accepted(provider_id)
+    ]:
+        assert outcomes.answer(parse_reply(line), "ours") == Accepted(provider_id), line
 
 
-@pytest.mark.parametrize(
-    "garbage",
-    [
+def test_what_is_no_reply_is_noticed() -> None:
+    for garbage in [
         b"hello\r\n",
         b"25\r\n",
         b"\r\n",
@@ -175,11 +169,9 @@ def test_the_servers_own_id_is_kept(line: str, provider_id: str) -> None:
         b"250-a\r\n251 b\r\n",
         b"2500 x\r\n",
         b"250 x" * 20_000,
-    ],
-)
-def test_what_is_no_reply_is_noticed(garbage: bytes) -> None:
-    with pytest.raises(GarbledError):
-        list(ReplyParser().feed(garbage))
+    ]:
+        with pytest.raises(GarbledError):
+            list(ReplyParser().feed(garbage))
 
 
 def test_a_reply_of_empty_lines_is_given_up() -> None:
@@ -261,12 +253,12 @@ def test_five_codes_say_that_the_address_does_not_work(stage: Stage, code: str) 
     assert outcome.bounce_code == code
 
 
-@pytest.mark.parametrize("line", [*(f"550 {code} no" for code in ALIVE), "550 No such user here"])
-def test_no_other_refusal_says_anything_about_the_address(line: str) -> None:
-    outcome = outcomes.refusal(RCPT, parse_reply(line))
+def test_no_other_refusal_says_anything_about_the_address() -> None:
+    for line in [*(f"550 {code} no" for code in ALIVE), "550 No such user here"]:
+        outcome = outcomes.refusal(RCPT, parse_reply(line))
 
-    assert isinstance(outcome, Refused)
-    assert not outcome.bounce_code
+        assert isinstance(outcome, Refused), line
+        assert not outcome.bounce_code, line
 
 
 @given(st.sampled_from(Stage), st.integers(400, 599), st.sampled_from(DEAD + ALIVE))

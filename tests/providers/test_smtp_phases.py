@@ -180,15 +180,17 @@ def test_the_table_has_every_phase_with_every_fault() -> None:
     assert wanted - of_answers <= covered
 
 
-def test_a_server_that_does_not_listen_is_tried_later() -> None:
+def test_a_server_that_does_not_listen_or_does_not_exist_is_tried_later() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        server = FakeSmtp(port=unused.getsockname()[1])
+        port = unused.getsockname()[1]
+        for host in ("127.0.0.1", "nowhere.invalid"):
+            window = a_window("alice@example.com")
 
-        [outcome] = asyncio.run(hand_over(server, a_window("alice@example.com")))
+            [outcome] = asyncio.run(hand_over(FakeSmtp(port=port), window, host=host))
 
-    assert isinstance(outcome, TryLater)
-    assert outcome.code == "connect"
+            assert isinstance(outcome, TryLater), host
+            assert outcome.code == "connect", host
 
 
 def test_a_server_that_answers_no_knock_is_tried_later() -> None:
@@ -204,14 +206,3 @@ def test_a_server_that_answers_no_knock_is_tried_later() -> None:
 
     assert isinstance(outcome, TryLater)
     assert outcome.code == "timeout"
-
-
-def test_a_name_that_does_not_exist_is_tried_later() -> None:
-    async def play() -> list[Outcome]:
-        server = FakeSmtp(port=25)
-        return await hand_over(server, a_window("alice@example.com"), host="nowhere.invalid")
-
-    [outcome] = asyncio.run(play())
-
-    assert isinstance(outcome, TryLater)
-    assert outcome.code == "connect"

@@ -120,8 +120,7 @@ class Server:
             time.sleep(0.01)
 
 
-@pytest.mark.parametrize("after", [0.05, 0.4])
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+@pytest.mark.parametrize(("loop", "after"), [("asyncio", 0.05), ("uvloop", 0.4)])
 @pytest.mark.parametrize(
     ("moment", "tls"),
     [

@@ -27,15 +27,11 @@ BREAKS = {
     "folded": "\r\n ",
     "surrogate": "\ud800",
 }
-FIELDS = (
-    *("subject", "to", "to name", "reply_to", "sender", "header name", "header value"),
-    *("filename", "content type", "tag", "text", "html"),
-)
 
 
-def changes(field: str, evil: str) -> dict[str, Any]:
+def changes(evil: str) -> dict[str, dict[str, Any]]:
     attachment = {"filename": "a.txt", "content_type": "text/plain", "content": "YQ=="}
-    changed: dict[str, dict[str, Any]] = {
+    return {
         "subject": {"subject": evil},
         "to": {"to": f"alice@example.com{evil}"},
         "to name": {"to": {"email": "alice@example.com", "name": evil}},
@@ -49,21 +45,20 @@ def changes(field: str, evil: str) -> dict[str, Any]:
         "text": {"text": evil},
         "html": {"html": f"<p>{evil}</p>"},
     }
-    return changed[field]
 
 
-@pytest.mark.parametrize("line_end", BREAKS)
-@pytest.mark.parametrize("field", FIELDS)
-def test_a_field_with_a_line_end_is_refused_or_harmless(
-    field: str, line_end: str, alice: Caller
-) -> None:
-    reply = alice.send(**changes(field, f"{BREAKS[line_end]}Bcc: eve@example.com"))
+@pytest.mark.parametrize("field", changes(""))
+def test_a_field_with_a_line_end_is_refused_or_harmless(field: str, alice: Caller) -> None:
+    for name, line_end in BREAKS.items():
+        reply = alice.send(**changes(f"{line_end}Bcc: eve@example.com")[field])
 
-    assert reply.status in {202, 422}, reply.body
-    if reply.status == 202:
-        mail = message_from_bytes(composed(reply.body["id"]), policy=policy.default)
-        assert "bcc" not in {name.lower() for part in mail.walk() for name, _ in part.items()}
-        assert "Bcc" not in [line[:3] for line in str(mail).split("\n\n", 1)[0].splitlines()]
+        assert reply.status in {202, 422}, (name, reply.body)
+        if reply.status == 202:
+            mail = message_from_bytes(composed(reply.body["id"]), policy=policy.default)
+            names = {header.lower() for part in mail.walk() for header, _ in part.items()}
+            assert "bcc" not in names, name
+            head = str(mail).split("\n\n", 1)[0]
+            assert "Bcc" not in [line[:3] for line in head.splitlines()], name
 
 
 def composed(id_: str) -> bytes:

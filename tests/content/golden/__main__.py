@@ -1,7 +1,6 @@
 """`python -m tests.content.golden`: the digest of every letter, as JSON.
 
-With --write the golden files are written anew, with --screenshots the letters are shown by a
-browser and its pictures of them are put into a folder.
+With --write the golden files are written anew.
 """
 
 import argparse
@@ -9,7 +8,6 @@ import json
 import os
 import sys
 from hashlib import sha256
-from pathlib import Path
 
 import django
 
@@ -17,21 +15,13 @@ import django
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the golden files anew")
-    parser.add_argument("--screenshots", type=Path, metavar="FOLDER")
-    parser.add_argument("names", nargs="*", help="only these letters, for --screenshots")
     options = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "postledger.config.settings")
     os.environ.setdefault("DEBUG", "true")
     django.setup()
 
-    from tests.content.golden import corpus, files, screenshots, specimen
+    from tests.content.golden import corpus, files, specimen
 
-    if options.screenshots:
-        for name in options.names or corpus.NAMES:
-            screenshots.take(
-                specimen.fill_letter(corpus.find(name)), name, folder=options.screenshots
-            )
-        return
     wires = {name: specimen.wire(corpus.find(name)) for name in corpus.NAMES}
     if options.write:
         files.write(wires)

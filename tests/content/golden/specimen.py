@@ -48,7 +48,6 @@ class Specimen:
     sender: Mailbox = SENDER
     reply_to: str = ""
     leaving: UnsubscribeLinks = LEAVING
-    shows: tuple[str, ...] = ()  # what looks like Liquid, and is meant to be read
 
     @property
     def recipient_name(self) -> str:

@@ -37,7 +37,6 @@ def find(name: str) -> Specimen:
         list_key=data.get("list", "news"),
         sender=Mailbox(specimen.SENDER.address, data.get("sender", specimen.SENDER.name)),
         reply_to=data.get("reply_to", ""),
-        shows=tuple(recipient.get("shows", ())),
     )
 
 

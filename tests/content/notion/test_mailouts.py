@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime, timedelta, timezone
 
-import pytest
-
 from postledger.content.notion import mailouts
 from postledger.content.notion.mailouts import MailoutPage
 from tests.fakes.notion_pages import checkbox, date, mention, number, rich_text, run, state, title
@@ -36,9 +34,8 @@ def test_names_may_be_written_as_people_write_them() -> None:
     assert mailout.sent_at == datetime(2026, 11, 15, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("properties", "subject"),
-    [
+def test_the_subject_is_the_property_of_this_name_or_the_title() -> None:
+    cases: list[tuple[dict[str, object], str]] = [
         ({"Name": title("Title")}, "Title"),
         ({"Name": title("Title"), "Subject": rich_text("Subject")}, "Subject"),
         ({"Name": title("Title"), "Subject": rich_text()}, "Title"),
@@ -47,22 +44,19 @@ def test_names_may_be_written_as_people_write_them() -> None:
         ({"Name": title()}, ""),
         ({"Name": title(" \n")}, ""),
         ({}, ""),
-    ],
-)
-def test_the_subject_is_the_property_of_this_name_or_the_title(
-    properties: dict[str, object], subject: str
-) -> None:
-    assert parse(**properties).subject == subject
+    ]
+    for properties, subject in cases:
+        assert parse(**properties).subject == subject, properties
 
 
-@pytest.mark.parametrize(
-    "properties",
-    [
+def test_what_is_missing_or_of_another_type_is_empty() -> None:
+    cases: list[dict[str, object]] = [
         {},
         {"status": state(None), "is_test": checkbox(checked=False), "sent_at": date(None)},
         {"status": None, "is_test": "yes", "sent_at": date("soon")},
         {"status": number(1), "is_test": number(1), "sent_at": number(1)},
-    ],
-)
-def test_what_is_missing_or_of_another_type_is_empty(properties: dict[str, object]) -> None:
-    assert parse(**properties) == MailoutPage("1", "", "", is_test=False, sent_at=None)
+    ]
+    for properties in cases:
+        assert parse(**properties) == MailoutPage("1", "", "", is_test=False, sent_at=None), (
+            properties
+        )

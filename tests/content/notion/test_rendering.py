@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import pytest
-
 from postledger.content.notion import as_html, as_text, pages, parsing
 from postledger.content.notion.blocks import (
     Block,
@@ -66,15 +64,14 @@ SHOWS_NOTHING: Sequence[Block] = [
 ]
 
 
-@pytest.mark.parametrize("block", SHOWS_NOTHING)
-def test_what_shows_nothing_is_nothing(block: Block) -> None:
-    assert html(block) == ""
-    assert as_text.render([block]) == ""
+def test_what_shows_nothing_is_nothing() -> None:
+    for block in SHOWS_NOTHING:
+        assert html(block) == "", block
+        assert as_text.render([block]) == "", block
 
 
-@pytest.mark.parametrize(
-    ("block", "written", "text"),
-    [
+def test_a_block_is_written() -> None:
+    cases: list[tuple[Block, str | None, str | None]] = [
         (Divider("1"), "<hr>", "--------------------"),
         (Heading("1", words("Four"), level=4), "<h4>Four</h4>", "Four"),
         (Heading("1", words("Zwei"), level=2), "<h2>Zwei</h2>", "Zwei\n----"),
@@ -120,23 +117,23 @@ def test_what_shows_nothing_is_nothing(block: Block) -> None:
             None,
         ),
         (Link("1", "embed", "file:///etc", "x"), "<p>x</p>", "x"),
-    ],
-)
-def test_a_block_is_written(block: Block, written: str | None, text: str | None) -> None:
-    assert written is None or html(block) == written
-    assert text is None or as_text.render([block]) == text
+    ]
+    for block, written, text in cases:
+        assert written is None or html(block) == written, block
+        assert text is None or as_text.render([block]) == text, block
 
 
-@pytest.mark.parametrize(
-    ("url", "label"),
-    [("https://s3.example/1/a%20b.pdf?X-Amz-Signature=1", "a b.pdf"), ("https://[", ""), ("", "")],
-)
-def test_a_file_without_a_name_is_called_as_its_address_ends(url: str, label: str) -> None:
-    content = {"type": "file", "file": {"url": url}, "caption": []}
+def test_a_file_without_a_name_is_called_as_its_address_ends() -> None:
+    for url, label in [
+        ("https://s3.example/1/a%20b.pdf?X-Amz-Signature=1", "a b.pdf"),
+        ("https://[", ""),
+        ("", ""),
+    ]:
+        content = {"type": "file", "file": {"url": url}, "caption": []}
 
-    block = parsing.parse_block({"id": "1", "type": "pdf", "pdf": content})
+        block = parsing.parse_block({"id": "1", "type": "pdf", "pdf": content})
 
-    assert block == HostedFile("1", "pdf", label)
+        assert block == HostedFile("1", "pdf", label), url
 
 
 def test_neighbours_of_one_kind_make_one_list_and_others_end_it() -> None:
@@ -152,9 +149,8 @@ def test_neighbours_of_one_kind_make_one_list_and_others_end_it() -> None:
     assert as_text.render(blocks) == "- a\n- b\n\n1. c\n\n-\n\n1. d\n\n[ ]"
 
 
-@pytest.mark.parametrize(
-    ("start", "numbering", "first", "third"),
-    [
+def test_a_list_is_numbered_as_its_first_item_says() -> None:
+    for start, numbering, first, third in [
         (None, Numbering.NUMBERS, "1.", "3."),
         (9, Numbering.NUMBERS, "9.", "11."),
         (0, Numbering.NUMBERS, "1.", "3."),
@@ -164,16 +160,12 @@ def test_neighbours_of_one_kind_make_one_list_and_others_end_it() -> None:
         (2, Numbering.ROMAN, "ii.", "iv."),
         (1988, Numbering.ROMAN, "mcmlxxxviii.", "mcmxc."),
         (3998, Numbering.ROMAN, "mmmcmxcviii.", "4000."),
-    ],
-)
-def test_a_list_is_numbered_as_its_first_item_says(
-    start: int | None, numbering: Numbering, first: str, third: str
-) -> None:
-    items = [Numbered("1", (), start=start, numbering=numbering), *[Numbered("2", ())] * 2]
+    ]:
+        items = [Numbered("1", (), start=start, numbering=numbering), *[Numbered("2", ())] * 2]
 
-    marks = list(as_text.list_marks(items))
+        marks = list(as_text.list_marks(items))
 
-    assert (marks[0], marks[2]) == (first, third)
+        assert (marks[0], marks[2]) == (first, third), start
 
 
 def test_what_is_found_comes_in_the_order_of_the_page_with_its_block() -> None:

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -22,9 +21,8 @@ from tests.fakes import notion_pages
 PAGE = "/" + "0123456789abcdef" * 2
 
 
-@pytest.mark.parametrize(
-    ("url", "followed"),
-    [
+def test_only_some_addresses_are_followed() -> None:
+    for url, followed in [
         *((url, url) for url in ("https://a", "http://a.b/c?d=e&f#g", "HTTPS://A", "tel:+49")),
         *((url, url) for url in ("mailto:a@b.c", "https://a/?id={{ contact.id }}")),
         (" https://a\n", "https://a"),
@@ -34,15 +32,12 @@ PAGE = "/" + "0123456789abcdef" * 2
         *((url, None) for url in ("javascript:alert(1)", "JavaScript:1", "vbscript:1", "data:,1")),
         *((url, None) for url in ("java\nscript:1", "\x01javascript:1", "https://a\n/", "ftp://a")),
         *((url, None) for url in ("{{ url }}", "mailto:", "tel: ", "https://a\tb", "file:///a")),
-    ],
-)
-def test_only_some_addresses_are_followed(url: str, followed: str | None) -> None:
-    assert rich_text.followable(url) == followed
+    ]:
+        assert rich_text.followable(url) == followed, url
 
 
-@pytest.mark.parametrize(
-    ("text", "html"),
-    [
+def test_liquid_stays_what_it_is_and_the_rest_is_escaped() -> None:
+    for text, html in [
         ('{{ name | default: "friend" }}', '{{ name | default: "friend" }}'),
         ("{% if a > 1 %}x{% endif %}", "{% if a > 1 %}x{% endif %}"),
         ("{% if a < 1 %}", "{% if a &lt; 1 %}"),
@@ -51,11 +46,9 @@ def test_only_some_addresses_are_followed(url: str, followed: str | None) -> Non
         ("{{ > ", "{{ &gt; "),
         ("&amp; 'x' \"y\"", "&amp;amp; 'x' \"y\""),
         ("a\nb", "a<br>b"),
-    ],
-)
-def test_liquid_stays_what_it_is_and_the_rest_is_escaped(text: str, html: str) -> None:
-    assert rich_text.as_html((Span(text),)) == html
-    assert rich_text.as_text((Span(text),)) == text
+    ]:
+        assert rich_text.as_html((Span(text),)) == html, text
+        assert rich_text.as_text((Span(text),)) == text, text
 
 
 def test_styles_are_nested_in_one_order_whatever_the_order_of_the_json() -> None:
@@ -68,9 +61,8 @@ def test_styles_are_nested_in_one_order_whatever_the_order_of_the_json() -> None
     assert renderings == {"<strong><em><s><u><code>x</code></u></s></em></strong>"}
 
 
-@pytest.mark.parametrize(
-    ("text", "link", "shown"),
-    [
+def test_a_link_stands_behind_its_text_unless_it_says_the_same() -> None:
+    for text, link, shown in [
         ("here", "https://a.b/c", "here (https://a.b/c)"),
         ("here ", "https://a.b/c", "here (https://a.b/c) "),
         ("https://a.b/c", "https://a.b/c", "https://a.b/c"),
@@ -78,40 +70,31 @@ def test_styles_are_nested_in_one_order_whatever_the_order_of_the_json() -> None
         ("a@b.c", "mailto:a@b.c", "a@b.c"),
         (" ", "https://a.b", "https://a.b"),
         ("here", "javascript:1", "here"),
-    ],
-)
-def test_a_link_stands_behind_its_text_unless_it_says_the_same(
-    text: str, link: str, shown: str
-) -> None:
-    assert rich_text.as_text((Span(text, link=link),)) == shown
+    ]:
+        assert rich_text.as_text((Span(text, link=link),)) == shown, text
 
 
-@pytest.mark.parametrize(
-    ("given", "cleaned"),
-    [
+def test_text_holds_nothing_a_mail_cannot_carry() -> None:
+    for written, cleaned in [
         ("a\x00b", "ab"),
         ("\ud800x", "\ufffdx"),
         ("\ud83d\ude00", "😀"),
         ("a\r\nb\rc\u2028d", "a\nb\nc\nd"),
         ("\ufeffx", "\ufeffx"),
-    ],
-)
-def test_text_holds_nothing_a_mail_cannot_carry(given: str, cleaned: str) -> None:
-    assert fields.clean(given) == cleaned
+    ]:
+        assert fields.clean(written) == cleaned, written
 
 
-@pytest.mark.parametrize(
-    "item",
-    [
+def test_a_shape_that_is_not_known_is_an_empty_text() -> None:
+    cases: list[dict[str, object]] = [
         {},
         {"plain_text": None, "annotations": None, "href": 5},
         {"type": "text", "text": None},
         {"type": "mention", "mention": {"type": "date", "date": None}},
         {"type": "equation", "equation": []},
-    ],
-)
-def test_a_shape_that_is_not_known_is_an_empty_text(item: dict[str, object]) -> None:
-    assert rich_text.plain(rich_text.parse([item])) == ""
+    ]
+    for item in cases:
+        assert rich_text.plain(rich_text.parse([item])) == "", item
 
 
 PIECES = st.sampled_from(

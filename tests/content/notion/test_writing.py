@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 
@@ -40,9 +41,8 @@ def writer(fake: FakeNotion, time: Time) -> Iterator[Writer]:
         yield reader.writer()
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "shape"),
-    [
+def test_a_value_has_the_form_of_its_property_or_is_left_out() -> None:
+    cases: list[tuple[str, writing.Value, object]] = [
         ("number", 5, {"number": 5}),
         ("status", "Send", {"status": {"name": "Send"}}),
         ("select", "a,b", {"select": {"name": "a b"}}),
@@ -53,28 +53,27 @@ def writer(fake: FakeNotion, time: Time) -> Iterator[Writer]:
         ("number", "five", None),
         ("date", "today", None),
         ("formula", 5, None),
-    ],
-)
-def test_a_value_has_the_form_of_its_property_or_is_left_out(
-    kind: str, value: writing.Value, shape: object
-) -> None:
-    properties = writing.write_properties({"Sent Count": kind}, {"sent_count": value})
+    ]
+    for kind, value, shape in cases:
+        properties = writing.write_properties({"Sent Count": kind}, {"sent_count": value})
 
-    assert properties == ({} if shape is None else {"Sent Count": shape})
+        assert properties == ({} if shape is None else {"Sent Count": shape}), (kind, value)
 
 
-@pytest.mark.parametrize("kind", ["title", "rich_text"])
-def test_any_value_can_be_a_text_of_the_length_that_notion_takes(kind: str) -> None:
-    texts = {
-        value: writing.write_properties({"a": kind}, {"A": value})["a"][kind][0]["text"]["content"]  # type: ignore[index]
-        for value in (5, NINE, "x" * 3_000)
-    }
+def test_any_value_can_be_a_text_of_the_length_that_notion_takes() -> None:
+    for kind in ["title", "rich_text"]:
+        texts = {
+            value: writing.write_properties({"a": kind}, {"A": value})["a"][kind][0]["text"][
+                "content"
+            ]  # type: ignore[index]
+            for value in (5, NINE, "x" * 3_000)
+        }
 
-    assert texts == {
-        5: "5",
-        NINE: "2026-11-15T09:00:00+00:00",
-        "x" * 3_000: "x" * writing.LONGEST,
-    }
+        assert texts == {
+            5: "5",
+            NINE: "2026-11-15T09:00:00+00:00",
+            "x" * 3_000: "x" * writing.LONGEST,
+        }, kind
 
 
 def test_a_row_gets_what_it_has_properties_for_and_the_rest_is_named(
@@ -115,20 +114,19 @@ def test_a_row_is_asked_for_again_only_where_notion_did_nothing_for_sure(
     assert time.slept.count(1.0) == 2
 
 
-@pytest.mark.parametrize("status", [500, 502, 409])
-def test_a_row_that_may_be_there_is_not_asked_for_again(
-    status: int, fake: FakeNotion, writer: Writer
-) -> None:
+def test_a_row_that_may_be_there_is_not_asked_for_again(fake: FakeNotion, writer: Writer) -> None:
     table = writer.table(ERRORS.database_id)
 
-    def fail() -> None:
-        raise ApiError(status, "internal_server_error", "Sorry.")
+    for count, status in enumerate((500, 502, 409), start=1):
+        fake.after_create = partial(fail, status)
+        with pytest.raises(NotionUnreachableError):
+            writer.add(table, "one", {})
 
-    fake.after_create = fail
-    with pytest.raises(NotionUnreachableError):
-        writer.add(table, "one", {})
+        assert len(fake.created) == count, status
 
-    assert len(fake.created) == 1
+
+def fail(status: int) -> None:
+    raise ApiError(status, "internal_server_error", "Sorry.")
 
 
 def test_what_changes_nothing_the_second_time_is_asked_for_again(
@@ -144,27 +142,24 @@ def test_what_changes_nothing_the_second_time_is_asked_for_again(
     assert "'number': 3" in str(fake.pages[page_id])
 
 
-@pytest.mark.parametrize(
-    ("status", "refusal"),
-    [
-        (400, NotionRequestRefusedError),
-        (401, NotionUnauthorizedError),
-        (403, NotionUnauthorizedError),
-        (404, NotionPageNotFoundError),
-        (429, NotionRateLimitedError),
-        (503, NotionUnreachableError),
-    ],
-)
-def test_no_refusal_of_notion_shows_what_was_written(
-    status: int, refusal: type[RefusedError], fake: FakeNotion, writer: Writer
-) -> None:
+def test_no_refusal_of_notion_shows_what_was_written(fake: FakeNotion, writer: Writer) -> None:
     table = writer.table(ERRORS.database_id)
-    fake.faults.extend([Fault(status, "code", "You sent bob@example.com", "600")] * 9)
+    refusals: dict[int, type[RefusedError]] = {
+        400: NotionRequestRefusedError,
+        401: NotionUnauthorizedError,
+        403: NotionUnauthorizedError,
+        404: NotionPageNotFoundError,
+        429: NotionRateLimitedError,
+        503: NotionUnreachableError,
+    }
+    for status, refusal in refusals.items():
+        fake.faults.clear()
+        fake.faults.extend([Fault(status, "code", "You sent bob@example.com", "600")] * 9)
 
-    with pytest.raises(refusal) as refused:
-        writer.add(table, "bob@example.com", {})
+        with pytest.raises(refusal) as refused:
+            writer.add(table, "bob@example.com", {})
 
-    assert "bob" not in str(refused.value)
+        assert "bob" not in str(refused.value), status
 
 
 def test_a_database_that_shows_no_rows_is_refused(fake: FakeNotion, writer: Writer) -> None:

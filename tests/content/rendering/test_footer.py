@@ -32,35 +32,29 @@ def test_every_language_of_readers_has_a_word_for_the_link() -> None:
     assert len({ACME.render(LINK, locale=code) for code in languages}) == len(languages)
 
 
-@pytest.mark.parametrize(
-    ("locale", "word"),
-    [
+def test_the_link_is_named_in_the_language_of_the_mail() -> None:
+    for locale, word in [
         ("ru", "Отписаться"),
         ("pt-BR", "Cancelar a subscrição"),
         ("de-AT", "Abmelden"),
         ("en-GB", "Unsubscribe"),
         ("fr", "Unsubscribe"),
-    ],
-)
-def test_the_link_is_named_in_the_language_of_the_mail(locale: str, word: str) -> None:
-    source = Source("a", "Hello", Format.MARKDOWN, locale=locale)
-    letter = Letter(make_script(source, footer=ACME))
+    ]:
+        source = Source("a", "Hello", Format.MARKDOWN, locale=locale)
+        letter = Letter(make_script(source, footer=ACME))
 
-    html, text = letter.join(letter.fill({"unsubscribe_url": LINK}))
+        html, text = letter.join(letter.fill({"unsubscribe_url": LINK}))
 
-    assert f'<a href="{LINK}">{word}</a>' in html
-    assert text.endswith(f"\n{word}: {LINK}")
+        assert f'<a href="{LINK}">{word}</a>' in html, locale
+        assert text.endswith(f"\n{word}: {LINK}"), locale
 
 
-@pytest.mark.parametrize(
-    ("html", "before"),
-    [
+def test_the_footer_stands_where_the_layout_wants_it() -> None:
+    for html, before in [
         ("<body><p>a</p><!--footer--><p>b</p></body>", "<body><p>a</p>"),
         ("<!--footer--><body><p>a</p><!--footer--></body>", "<!--footer--><body><p>a</p>"),
-    ],
-)
-def test_the_footer_stands_where_the_layout_wants_it(html: str, before: str) -> None:
-    assert fill_with_footer(html)[0].startswith(f"{before}<hr>")
+    ]:
+        assert fill_with_footer(html)[0].startswith(f"{before}<hr>"), html
 
 
 WORDS = (
@@ -68,16 +62,18 @@ WORDS = (
 )
 
 
-@pytest.mark.parametrize("end", ["</body></html>", "</BODY></HTML>", "</body ></html>"])
-def test_a_document_of_its_own_gets_the_footer_in_a_column_of_ours_at_its_end(end: str) -> None:
-    html = fill_with_footer(f"<html><body><p>İİİ</p>{end}")[0]
+def test_a_document_of_its_own_gets_the_footer_in_a_column_of_ours_at_its_end() -> None:
+    for end in ["</body></html>", "</BODY></HTML>", "</body ></html>"]:
+        html = fill_with_footer(f"<html><body><p>İİİ</p>{end}")[0]
 
-    before, column, after = html.partition(WORDS)
-    assert column
-    assert before.startswith("<html><body><p>İİİ</p><!--[if mso]><table ")
-    assert before.endswith('word-break:break-word">')
-    assert "background-color:#ffffff" in before
-    assert after == f"</td></tr></tbody></table><!--[if mso]></td></tr></table><![endif]-->{end}"
+        before, column, after = html.partition(WORDS)
+        assert column, end
+        assert before.startswith("<html><body><p>İİİ</p><!--[if mso]><table "), end
+        assert before.endswith('word-break:break-word">'), end
+        assert "background-color:#ffffff" in before, end
+        assert (
+            after == f"</td></tr></tbody></table><!--[if mso]></td></tr></table><![endif]-->{end}"
+        ), end
 
 
 def test_the_rules_for_the_footer_stand_in_the_head_of_a_document_that_has_one() -> None:
@@ -94,31 +90,28 @@ def test_braces_in_a_name_are_no_liquid() -> None:
     assert "{{ x }} — " in fill_with_footer("<p>a</p>", Footer("{{ x }}", "a"))[1]
 
 
-@pytest.mark.parametrize(
-    ("missing", "named"),
-    [
+def test_without_any_part_of_it_there_is_no_footer() -> None:
+    for missing, named in [
         ("org_name", "--org-name with postledger workspace footer"),
         ("org_address", "--org-address with postledger workspace footer"),
         ("unsubscribe_page", "--unsubscribe-url with postledger workspace footer"),
         ("has_secret", "UNSUBSCRIBE_SECRET in the environment"),
-    ],
-)
-def test_without_any_part_of_it_there_is_no_footer(missing: str, named: str) -> None:
-    given: dict[str, str] = {
-        "org_name": "Acme",
-        "org_address": "1 Main St",
-        "unsubscribe_page": "https://acme.example/unsubscribe",
-        "has_secret": "yes",
-    }
-    given[missing] = " " if missing != "has_secret" else ""
+    ]:
+        given: dict[str, str] = {
+            "org_name": "Acme",
+            "org_address": "1 Main St",
+            "unsubscribe_page": "https://acme.example/unsubscribe",
+            "has_secret": "yes",
+        }
+        given[missing] = " " if missing != "has_secret" else ""
 
-    with pytest.raises(FooterEnvMissingError) as refused:
-        Footer.require(
-            org_name=given["org_name"],
-            org_address=given["org_address"],
-            unsubscribe_page=given["unsubscribe_page"],
-            has_secret=bool(given["has_secret"]),
-        )
+        with pytest.raises(FooterEnvMissingError) as refused:
+            Footer.require(
+                org_name=given["org_name"],
+                org_address=given["org_address"],
+                unsubscribe_page=given["unsubscribe_page"],
+                has_secret=bool(given["has_secret"]),
+            )
 
-    assert refused.value.code == "footer_env_missing"
-    assert named in str(refused.value)
+        assert refused.value.code == "footer_env_missing", missing
+        assert named in str(refused.value), missing

@@ -16,51 +16,42 @@ VALUES: dict[str, object] = {
     "a": "A",
 }
 # What a leak would look like: the names and looks of Python's own things.
+# fmt: off
 LEAKS = (
-    *("<class", "class '", "built-in", "builtin", "<bound", "<function", "<module", "object at 0x"),
-    *(
-        "dict_items",
-        "__globals__",
-        "root:x:",
-        "SECRET",
-        "uid=",
-        "/bin/",
-        "{'total': 7}.",
-        "dict_keys",
-    ),
+    "<class", "class '", "built-in", "builtin", "<bound", "<function", "<module", "object at 0x",
+    "dict_items", "dict_keys", "__globals__", "root:x:", "SECRET", "uid=", "/bin/",
+    "{'total': 7}.",
 )
-
-
-def test_there_are_at_least_200_of_them() -> None:
-    assert len(set(hostile.TEMPLATES)) >= 200
+# fmt: on
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_html", [True, False], ids=["html", "text"])
-@pytest.mark.parametrize("number", range(len(hostile.TEMPLATES)))
-def test_a_hostile_template_is_refused_or_stays_text(number: int, is_html: bool) -> None:  # noqa: FBT001
-    template = hostile.TEMPLATES[number]
-    began = time.process_time()
-    try:
-        output = CompiledTemplate(template, is_html=is_html).text(VALUES)
-    except (InvalidTemplateError, RefusedError):
-        output = ""
+def test_a_hostile_template_is_refused_or_stays_text() -> None:
+    for template in hostile.TEMPLATES:
+        for is_html in (True, False):
+            case = template[:200]
+            began = time.process_time()
+            try:
+                output = CompiledTemplate(template, is_html=is_html).text(VALUES)
+            except (InvalidTemplateError, RefusedError):
+                output = ""
 
-    assert time.process_time() - began < 10
-    assert len(output) <= max(liquid.MOST_OUTPUT, len(template))
-    # What stands in the template itself is no leak.
-    assert not [leak for leak in LEAKS if leak in output and leak not in template]
-    assert not ("7" in template and "49" in output)
+            assert time.process_time() - began < 10, case
+            assert len(output) <= max(liquid.MOST_OUTPUT, len(template)), case
+            # What stands in the template itself is no leak.
+            assert not [leak for leak in LEAKS if leak in output and leak not in template], case
+            assert not ("7" in template and "49" in output), case
 
 
-@pytest.mark.parametrize("template", ["{{ secret.value }}", "{{ secret['value'] }}"])
-def test_an_object_among_the_values_gives_nothing_away(template: str) -> None:
-    class Secret:
-        value = "hunter2"
+def test_an_object_among_the_values_gives_nothing_away() -> None:
+    for template in ["{{ secret.value }}", "{{ secret['value'] }}"]:
 
-    with pytest.raises(RefusedError) as refused:
-        CompiledTemplate(template + "{% if secret.value %}{% endif %}", is_html=True).text(
-            {"secret": Secret()}
-        )
+        class Secret:
+            value = "hunter2"
 
-    assert "hunter2" not in str(refused.value)
+        with pytest.raises(RefusedError) as refused:
+            CompiledTemplate(template + "{% if secret.value %}{% endif %}", is_html=True).text(
+                {"secret": Secret()}
+            )
+
+        assert "hunter2" not in str(refused.value), template

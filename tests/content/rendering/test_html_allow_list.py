@@ -1,10 +1,6 @@
 """What a mail may be made of: what builders make, and nothing that is not on the list."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
-
-import pytest
 
 from postledger.content.rendering.html import checks, html_allow_list
 from postledger.content.rendering.source import Format, Source, make_script, prepare
@@ -18,21 +14,14 @@ def refused(html: str) -> list[tuple[str, str]]:
     return [(finding.code, finding.place) for finding in checks.check_html(html)]
 
 
-def test_there_are_forty_documents_of_builders() -> None:
-    assert len(BUILDERS) == 40
+def test_what_a_builder_makes_may_be_sent() -> None:
+    for path in BUILDERS:
+        html = path.read_text()
+        # Not as a letter: the Liquid of builders is not ours.
+        prepared = prepare(Source("News", html, Format.HTML))
 
-
-@pytest.mark.parametrize("path", BUILDERS, ids=lambda path: path.stem)
-def test_what_a_builder_makes_may_be_sent(path: Path) -> None:
-    assert checks.check_html(path.read_text()) == []
-
-
-@pytest.mark.parametrize("path", BUILDERS, ids=lambda path: path.stem)
-def test_what_a_builder_makes_may_be_sent_after_its_styles_are_inlined(path: Path) -> None:
-    # Not as a letter: the Liquid of builders is not ours.
-    prepared = prepare(Source("News", path.read_text(), Format.HTML))
-
-    assert checks.check_html(prepared.html) == []
+        assert checks.check_html(html) == [], path.name
+        assert checks.check_html(prepared.html) == [], path.name
 
 
 def test_what_mjml_makes_of_every_component_may_be_sent() -> None:
@@ -49,21 +38,17 @@ VECTORS = [
         ("element_refused", html)
         for html in (
             '<iframe src="data:text/html,<script>alert(1)</script>"></iframe>',
-            '<iframe src="https://evil.example/"></iframe>',
             '<iframe srcdoc="&lt;p&gt;hello&lt;/p&gt;"></iframe>',
             '<object data="data:text/html;base64,PHNjcmlwdD4="></object>',
-            '<embed src="data:text/html,x">',
             '<embed src="https://evil.example/x.swf">',
             '<applet code="x"></applet>',
             '<frameset><frame src="https://evil.example"></frameset>',
             '<form action="https://evil.example/steal"><input name="password"></form>',
-            '<input type="password" name="p">',
             '<input type="image" src="https://evil.example/a.png">',
             "<textarea name=a></textarea>",
             "<select><option>a</select>",
             '<button formaction="https://evil.example">Go</button>',
             '<base href="https://evil.example/">',
-            '<meta http-equiv="refresh" content="0;url=https://evil.example">',
             '<meta http-equiv=" Refresh " content="0">',
             '<META HTTP-EQUIV="Set-Cookie" content="a=b">',
             '<meta http-equiv="refresh" content="0;url=//evil.example" http-equiv="content-type">',
@@ -75,23 +60,16 @@ VECTORS = [
             '<link rel="prerender" href="https://evil.example" rel="stylesheet">',
             '<link rel="stylesheet" href="https://evil.example" rel="prerender">',
             '<link rel="import" href="https://evil.example/a.html">',
-            '<link rel="manifest" href="https://evil.example/a.json">',
             "<svg><animate attributeName=href to=x /></svg>",
             '<math><mi xlink:href="data:x">a</mi></math>',
             "<template><p>hidden</p></template>",
-            "<marquee>old</marquee>",
-            "<layer src=x></layer>",
-            "<bgsound src=x>",
-            "<isindex action=x>",
             "<x-custom>what is this</x-custom>",
-            "<prescription>not an element</prescription>",
             "Write to <alice@example.com>",
         )
     ),
     *(
         ("url_refused", html)
         for html in (
-            '<a href="vbscript:msgbox(1)">x</a>',
             '<a href=" VBScript:msgbox(1)">x</a>',
             '<a href="vb&#115;cript:msgbox(1)">x</a>',
             '<a href="v\nbscript:x">x</a>',
@@ -99,12 +77,8 @@ VECTORS = [
             '<a href="data:text/html;base64,PHNjcmlwdD4=">x</a>',
             '<a href="file:///etc/passwd">x</a>',
             '<a href="ftp://evil.example/">x</a>',
-            '<a href="blob:https://evil.example/1">x</a>',
-            '<a href="livescript:x">x</a>',
             '<a href="ms-msdt:/id PCWDiagnostic">x</a>',
-            '<a href="search-ms:query=x">x</a>',
             '<img src="data:image/svg+xml,%3Csvg%3E">',
-            '<img src="data:text/html,x">',
             '<img src="file://evil.example/share/a.png">',
             '<img srcset="a.png 1x, data:text/html,x 2x">',
             '<td background="vbscript:x">x</td>',
@@ -129,11 +103,9 @@ VECTORS = [
             '<a href="https://a.example" ping="https://evil.example">x</a>',
             '<a href="https://a.example" download>x</a>',
             '<p contenteditable="true">x</p>',
-            "<p autofocus tabindex=0>x</p>",
             '<html manifest="https://evil.example/a.appcache">',
             '<img dynsrc="https://evil.example/a.avi">',
             '<p is="x-evil">x</p>',
-            '<p foo="bar">x</p>',
             '<a xlink:href="https://evil.example">x</a>',
             '<table datasrc="#x" datafld="y"><tr><td>x</table>',
         )
@@ -157,30 +129,31 @@ VECTORS = [
 ]
 
 
-@pytest.mark.parametrize(("code", "html"), VECTORS)
-def test_what_is_not_on_the_list_is_refused_with_its_line_and_a_remedy(
-    code: str, html: str
-) -> None:
-    findings = checks.check_html(WHOLE.format(html))
+def test_what_is_not_on_the_list_is_refused_with_its_line_and_a_remedy() -> None:
+    for code, html in VECTORS:
+        findings = checks.check_html(WHOLE.format(html))
 
-    assert (code, "html, line 3") in [(finding.code, finding.place) for finding in findings]
-    assert all(finding.remedy and not finding.is_warning for finding in findings)
+        assert (code, "html, line 3") in [(each.code, each.place) for each in findings], html
+        assert all(finding.remedy and not finding.is_warning for finding in findings), html
 
 
-@pytest.mark.parametrize(("code", "html"), VECTORS)
-@pytest.mark.parametrize(
-    "hide",
-    [
-        lambda html: f"<!--[if mso]>{html}<![endif]-->",
-        lambda html: f"<!-- {html} -->",
-        lambda html: f"<title>{html}</title>",
-        lambda html: f"<style></style x>{html}",
-        lambda html: f"<noscript>{html}</noscript>",
-    ],
-    ids=["condition", "comment", "title", "style", "noscript"],
-)
-def test_nothing_hides_it(hide: Callable[[str], str], code: str, html: str) -> None:
-    assert code in [found for found, _ in refused(WHOLE.format(hide(html)))]
+def test_nothing_hides_it() -> None:
+    hides = [
+        "<!--[if mso]>{}<![endif]-->",
+        "<!-- {} -->",
+        "<title>{}</title>",
+        "<style></style x>{}",
+        "<noscript>{}</noscript>",
+    ]
+    # The first of each code behind every screen, and each of the others behind one of them.
+    firsts = dict(reversed(VECTORS)).items()
+    hidden = [(code, hide.format(html)) for hide in hides for code, html in firsts]
+    hidden += [
+        (code, hides[at % len(hides)].format(html)) for at, (code, html) in enumerate(VECTORS)
+    ]
+
+    for code, html in hidden:
+        assert code in [found for found, _ in refused(WHOLE.format(html))], html
 
 
 def test_a_tag_that_was_fine_before_is_judged_no_more() -> None:
@@ -197,42 +170,3 @@ def test_a_remembered_tag_makes_no_other_reading_fine() -> None:
 
     assert refused("<p title='<p title=\"a\"><iframe src=x>'>") != []
     assert refused('<p title="a"><p title="<iframe src=x>">') != []
-
-
-UNITS = [
-    *(
-        "<",
-        "<a ",
-        "<a b=",
-        '<a title="',
-        "<style>",
-        "<style ",
-        "</style",
-        "<td width=1>",
-        "/*",
-        "*",
-    ),
-    *('<p style="', '<p style="url( ">', '<p style="\\\\">', "<style>\\65 ", "<style>url(", "<x>"),
-    *('<img srcset="a, ">', '<img srcset="' + "a," * 50 + '">', "<p title='<p>'>", "behavior: "),
-    *("<style>@import ", "<style>expression", '<a href="a:">', "<a href='&#118;'>", "<p a b c d>"),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("unit", UNITS)
-def test_twice_the_text_takes_less_than_three_times_the_time(unit: str) -> None:
-    def measure(size: int) -> float:
-        html = (unit * (size // len(unit) + 1))[:size]
-        html_allow_list._fine.clear()
-        started = time.process_time()
-        checks.check_html(html)
-        return time.process_time() - started
-
-    def grows() -> bool:
-        # Under some milliseconds the clock says nothing.
-        return 3 * measure(200_000) + 0.05 <= measure(400_000)
-
-    measure(1_000)
-
-    # A busy machine disturbs some measurements, and not all of them.
-    assert not all(grows() for _ in range(5))

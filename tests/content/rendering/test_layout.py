@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from postledger.content.rendering import styles
 from postledger.content.rendering.liquid import liquid_markers
 from postledger.content.rendering.liquid.liquid_markers import MarkedText
@@ -28,9 +26,8 @@ def test_nothing_in_it_comes_from_elsewhere() -> None:
     assert not re.search(r"https?:|//|url\(|@import|<link|<script|src=", html)
 
 
-@pytest.mark.parametrize(
-    ("locale", "attributes", "side"),
-    [
+def test_the_locale_decides_the_language_and_its_direction() -> None:
+    for locale, attributes, side in [
         ("en", 'lang="en" dir="ltr"', "left"),
         ("pt_BR", 'lang="pt-BR" dir="ltr"', "left"),
         ("ar", 'lang="ar" dir="rtl"', "right"),
@@ -39,23 +36,11 @@ def test_nothing_in_it_comes_from_elsewhere() -> None:
         ("ur", 'lang="ur" dir="rtl"', "right"),
         ("arn", 'lang="arn" dir="ltr"', "left"),
         ('"><b>', 'lang="&quot;&gt;&lt;b&gt;" dir="ltr"', "left"),
-    ],
-)
-def test_the_locale_decides_the_language_and_its_direction(
-    locale: str, attributes: str, side: str
-) -> None:
-    html = styles.wrap_in_layout("", locale=locale)
+    ]:
+        html = styles.wrap_in_layout("", locale=locale)
 
-    assert f"<html {attributes}>" in html
-    assert f"text-align: {side}" in html
-
-
-def test_every_kind_of_content_is_styled() -> None:
-    names = ["h1", "h2", "h3", "p", "ul", "ol", "li", "blockquote", "pre", "code", "img", "hr", "a"]
-
-    html = inlined("".join(f"<{name}>" for name in [*names, "table><tr><th>a</th><td"]))
-
-    assert [name for name in [*names, "th", "td"] if f"<{name} style=" not in html] == []
+        assert f"<html {attributes}>" in html, locale
+        assert f"text-align: {side}" in html, locale
 
 
 def test_a_cell_keeps_its_own_alignment() -> None:
@@ -67,19 +52,13 @@ def test_a_cell_keeps_its_own_alignment() -> None:
     assert ["text-align" in cell for cell in cells] == [False, True, False]
 
 
-def test_dark_screens_and_small_ones_have_their_rules() -> None:
-    html = inlined()
-
-    assert '<meta name="color-scheme" content="light dark">' in html
-    assert "@media (prefers-color-scheme: dark)" in html
-    assert "@media (max-width: 480px)" in html
-
-
 def test_a_dollar_in_the_content_is_a_dollar() -> None:
     assert "<p>$lang costs $5</p>" in styles.wrap_in_layout("<p>$lang costs $5</p>", locale="en")
 
 
-@pytest.mark.parametrize("own", ['<p style="color:#333">a</p>', '<td bgcolor="#fff">a</td>'])
-def test_content_with_colours_of_its_own_is_shown_on_paper_by_night_too(own: str) -> None:
-    assert "prefers-color-scheme" not in styles.wrap_in_layout(own, locale="en")
-    assert "prefers-color-scheme" in styles.wrap_in_layout("<p>Colour: red</p>", locale="en")
+def test_content_with_colours_of_its_own_is_shown_on_paper_by_night_too() -> None:
+    for own in ['<p style="color:#333">a</p>', '<td bgcolor="#fff">a</td>']:
+        assert "prefers-color-scheme" not in styles.wrap_in_layout(own, locale="en"), own
+        assert "prefers-color-scheme" in styles.wrap_in_layout("<p>Colour: red</p>", locale="en"), (
+            own
+        )

@@ -25,13 +25,15 @@ from tests.providers.test_header_injection import BREAKS
 pytestmark = pytest.mark.slow
 
 LOAD = "Bcc: mallory@evil.example"
-# Where in a value the line seems to end.
-POSITIONS: dict[str, Callable[[str], str]] = {
-    "before": lambda ending: f"{ending}{LOAD}",
-    "between": lambda ending: f"News{ending}{LOAD}{ending}more",
-    "behind": lambda ending: f"News{ending}",
-    "without a space": lambda ending: f"News{ending}Bcc:mallory@evil.example",
-}
+BETWEEN = "News{0}" + LOAD + "{0}more"
+# Every line end in the middle of a value, and one of them wherever the line seems to end.
+VALUES = [BETWEEN.format(ending) for ending in BREAKS.values()] + [
+    f"\r\n{LOAD}",
+    "News\r\n",
+    "News\r\nBcc:mallory@evil.example",
+]
+LOOKS = {"percent", "encoded LF", "encoded CRLF"}  # like a line end, and are none
+ENDS = sorted(BREAKS.keys() - LOOKS)
 WORDS = Script(
     "News of {{ topic }}",
     '<p>Hello {{ name }}, <a href="{{ link }}">{{ topic }}</a>.</p>',
@@ -47,18 +49,6 @@ LETTER = Specimen(
     reply_to="desk@acme.example",
 )
 ALONE = replace(LETTER, way=Way.TRANSACTIONAL, script=WORDS)
-
-
-def with_value(letter: Specimen, **values: str) -> Specimen:
-    return replace(letter, values={**letter.values, **values})
-
-
-def with_subject(subject: str) -> Specimen:
-    return replace(LETTER, script=replace(LETTER.script, subject=subject))
-
-
-def with_footer(**parts: str) -> Specimen:
-    return replace(LETTER, script=WORDS.with_footer(replace(specimen.FOOTER, **parts)))
 
 
 def of_notion(title: str) -> Specimen:
@@ -83,6 +73,18 @@ def of_slice(title: str) -> Specimen:
 def of_source(subject: str) -> Specimen:
     source = Source(subject, "Hello.", Format.MARKDOWN)
     return replace(LETTER, script=make_script(source, footer=specimen.FOOTER))
+
+
+def with_value(letter: Specimen, **values: str) -> Specimen:
+    return replace(letter, values={**letter.values, **values})
+
+
+def with_subject(subject: str) -> Specimen:
+    return replace(LETTER, script=replace(LETTER.script, subject=subject))
+
+
+def with_footer(**parts: str) -> Specimen:
+    return replace(LETTER, script=WORDS.with_footer(replace(specimen.FOOTER, **parts)))
 
 
 # Every way by which somebody's words come near a header.
@@ -114,9 +116,11 @@ FIELDS: dict[str, Callable[[str], Specimen]] = {
     "reply address": lambda evil: replace(LETTER, reply_to=evil),
     "value in a link": lambda evil: with_value(LETTER, link=f"https://acme.example/{evil}"),
 }
-CASES = [
-    (field, ending, position) for field in FIELDS for ending in BREAKS for position in POSITIONS
-]
+# Where a line end ends the mail.
+STRICT_FIELDS = {
+    *("recipient's name in one mail", "recipient", "recipient's domain", "list", "sender's name"),
+    *("list of a notification", "unsubscribe page", "sender", "reply address"),
+}
 
 
 def compose_letter(field: str, evil: str) -> tuple[Specimen, bytes] | None:
@@ -147,81 +151,56 @@ HEADERS = {
 }
 
 
-def test_there_are_enough_cases() -> None:
-    assert len(CASES) >= 396
+def test_a_letter_has_its_headers_and_no_others() -> None:
+    for field in FIELDS:
+        for evil in VALUES:
+            composed = compose_letter(field, evil)
+            if composed is None:
+                continue
+            letter, wire = composed
+            assert strict.names(wire) == HEADERS[letter.way], evil
+            message = parsed(wire)
+            assert [part.get_content_type() for part in message.walk()] == [
+                "multipart/alternative",
+                "text/plain",
+                "text/html",
+            ], evil
+            assert [box.addr_spec for box in message["To"].addresses] == [letter.address], evil
+            assert [box.addr_spec for box in message["From"].addresses] == [
+                letter.sender.address
+            ], field
+            for name, value in message.items():
+                assert len(str(value).splitlines()) == 1, (name, evil)
 
 
-@pytest.mark.parametrize(("field", "ending", "position"), CASES)
-def test_a_letter_has_its_headers_and_no_others(field: str, ending: str, position: str) -> None:
-    composed = compose_letter(field, POSITIONS[position](BREAKS[ending]))
-
-    if composed is None:
-        return
-    letter, wire = composed
-    assert strict.names(wire) == HEADERS[letter.way]
-    message = parsed(wire)
-    assert [part.get_content_type() for part in message.walk()] == [
-        "multipart/alternative",
-        "text/plain",
-        "text/html",
-    ]
-    assert [box.addr_spec for box in message["To"].addresses] == [letter.address]
-    assert [box.addr_spec for box in message["From"].addresses] == [letter.sender.address]
-    for name, value in message.items():
-        assert len(str(value).splitlines()) == 1, name
+def test_a_line_end_in_what_stands_in_a_header_ends_the_mail() -> None:
+    for field in sorted(STRICT_FIELDS):
+        for ending in ENDS:
+            assert compose_letter(field, BETWEEN.format(BREAKS[ending])) is None, ending
 
 
-LOOKS = {"percent", "encoded LF", "encoded CRLF"}  # like a line end, and are none
-ENDS = sorted(BREAKS.keys() - LOOKS)
+def test_a_line_end_in_a_value_of_a_subject_and_in_the_name_of_one_of_many_is_a_space() -> None:
+    for ending in sorted(set(ENDS) - {"NUL"}):
+        words = BETWEEN.format(BREAKS[ending])
+
+        for field in ("value in a subject", "value in the subject of one mail"):
+            composed = compose_letter(field, words)
+            assert composed, ending
+            assert parsed(composed[1])["Subject"] == f"News of News {LOAD} more", ending
+        composed = compose_letter("recipient's name", words)
+        assert composed, ending
+        [box] = parsed(composed[1])["To"].addresses
+        assert box.display_name == f"News {LOAD} more", ending
 
 
-@pytest.mark.parametrize("ending", ENDS)
-@pytest.mark.parametrize(
-    "field",
-    [
-        "recipient's name in one mail",
-        "recipient",
-        "recipient's domain",
-        "list",
-        "list of a notification",
-        "unsubscribe page",
-        "sender's name",
-        "sender",
-        "reply address",
-    ],
-)
-def test_a_line_end_in_what_stands_in_a_header_ends_the_mail(field: str, ending: str) -> None:
-    assert compose_letter(field, POSITIONS["between"](BREAKS[ending])) is None
+def test_what_only_looks_like_a_line_end_arrives_as_it_was() -> None:
+    for look in sorted(LOOKS):
+        words = f"News{BREAKS[look]}Bcc:mallory@evil.example"
 
+        subject = compose_letter("value in a subject", words)
+        name = compose_letter("recipient's name", words)
 
-@pytest.mark.parametrize("ending", sorted(set(ENDS) - {"NUL"}))
-@pytest.mark.parametrize("field", ["value in a subject", "value in the subject of one mail"])
-def test_a_line_end_in_a_subjects_value_is_a_space(field: str, ending: str) -> None:
-    composed = compose_letter(field, POSITIONS["between"](BREAKS[ending]))
-
-    assert composed
-    assert parsed(composed[1])["Subject"] == f"News of News {LOAD} more"
-
-
-@pytest.mark.parametrize("ending", sorted(set(ENDS) - {"NUL"}))
-def test_a_line_end_in_the_name_of_one_of_many_is_a_space(ending: str) -> None:
-    composed = compose_letter("recipient's name", POSITIONS["between"](BREAKS[ending]))
-
-    assert composed
-    [box] = parsed(composed[1])["To"].addresses
-    assert box.display_name == f"News {LOAD} more"
-
-
-@pytest.mark.parametrize("look", sorted(LOOKS))
-def test_what_only_looks_like_a_line_end_arrives_as_it_was(look: str) -> None:
-    words = POSITIONS["without a space"](BREAKS[look])
-
-    subject, name = (
-        compose_letter("value in a subject", words),
-        compose_letter("recipient's name", words),
-    )
-
-    assert subject
-    assert parsed(subject[1])["Subject"] == f"News of {words}"
-    assert name
-    assert parsed(name[1])["To"].addresses[0].display_name == words
+        assert subject
+        assert parsed(subject[1])["Subject"] == f"News of {words}"
+        assert name
+        assert parsed(name[1])["To"].addresses[0].display_name == words

@@ -43,12 +43,12 @@ def read_refusal(text: str) -> tuple[str, str]:
     return finding.code, finding.place
 
 
-@pytest.mark.parametrize("piece", PIECES)
-def test_a_piece_is_one_mark_of_letters_and_digits(piece: str) -> None:
-    marked = mark_text(f"a {piece} b")
+def test_a_piece_is_one_mark_of_letters_and_digits() -> None:
+    for piece in PIECES:
+        marked = mark_text(f"a {piece} b")
 
-    assert re.fullmatch(r"a [a-z0-9]+ b", marked.text)
-    assert marked.put_back(marked.text) == f"a {piece} b"
+        assert re.fullmatch(r"a [a-z0-9]+ b", marked.text), piece
+        assert marked.put_back(marked.text) == f"a {piece} b", piece
 
 
 @pytest.mark.slow
@@ -62,9 +62,8 @@ def test_what_was_put_aside_comes_back_byte_for_byte(parts: list[str]) -> None:
     assert "{" not in marked.text
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
+def test_liquid_without_an_end_is_found_with_its_line() -> None:
+    for text, line in [
         ("{{", 1),
         ("{%", 1),
         ("a\n\n{{ b", 3),
@@ -75,21 +74,16 @@ def test_what_was_put_aside_comes_back_byte_for_byte(parts: list[str]) -> None:
         ("{{ a }}\n{% comment %}{% comment %}{% endcomment %}", 2),
         ("{{ it's }\n{{ b }}", 1),
         ("{% if a }}\nb", 1),
-    ],
-)
-def test_liquid_without_an_end_is_found_with_its_line(text: str, line: int) -> None:
-    assert read_refusal(text) == ("liquid_unclosed", f"body, line {line}")
+    ]:
+        assert read_refusal(text) == ("liquid_unclosed", f"body, line {line}"), text
 
 
-@pytest.mark.parametrize(
-    ("text", "end"),
-    [("{{ name }", "}}"), ("{% if a\nb", "%}"), ("{%- raw -%}x", "{% endraw %}")],
-)
-def test_liquid_without_an_end_is_told_which_one_it_lacks(text: str, end: str) -> None:
-    finding = liquid_markers.mark_liquid(text, place="body")
+def test_liquid_without_an_end_is_told_which_one_it_lacks() -> None:
+    for text, end in [("{{ name }", "}}"), ("{% if a\nb", "%}"), ("{%- raw -%}x", "{% endraw %}")]:
+        finding = liquid_markers.mark_liquid(text, place="body")
 
-    assert isinstance(finding, Finding)
-    assert finding.remedy == f"{text[:2]} has no end here; close it with {end}."
+        assert isinstance(finding, Finding), text
+        assert finding.remedy == f"{text[:2]} has no end here; close it with {end}.", text
 
 
 def test_ends_without_a_beginning_are_text() -> None:
@@ -106,25 +100,20 @@ def test_nobody_can_type_a_mark() -> None:
     assert marked.text.startswith(mark)
 
 
-@pytest.mark.parametrize(
-    ("text", "blocks"),
-    [
+def test_the_tags_of_a_block_are_known_to_belong_together() -> None:
+    cases: list[tuple[str, list[tuple[int, ...]]]] = [
         ("{% if a %}{% else %}{% endif %}", [(0, 1, 2)]),
         ("{% for a in b %}{% assign c = a %}{% if d %}{% endif %}{% endfor %}", [(2, 3), (0, 4)]),
         ("{% case a %}{% when 1 %}{% when 2 %}{% endcase %}", [(0, 1, 2, 3)]),
         ("{% assign a = 1 %}{% else %}{% endif %}", []),
         ("{% for a in b %}{% if c %}{% endfor %}{% endif %}", [(0, 2)]),
-    ],
-)
-def test_the_tags_of_a_block_are_known_to_belong_together(
-    text: str, blocks: list[tuple[int, ...]]
-) -> None:
-    assert list(mark_text(text).blocks) == blocks
+    ]
+    for text, blocks in cases:
+        assert list(mark_text(text).blocks) == blocks, text
 
 
-@pytest.mark.parametrize(
-    ("piece", "is_silent"),
-    [
+def test_tags_that_print_nothing_are_silent() -> None:
+    for piece, is_silent in [
         ("{{ a }}", False),
         ("{% echo a %}", False),
         ("{% cycle 1, 2 %}", False),
@@ -135,12 +124,10 @@ def test_the_tags_of_a_block_are_known_to_belong_together(
         ("{% assign a = 1 %}  {% if b %}", True),
         ("{% if a %}b", False),
         ("", False),
-    ],
-)
-def test_tags_that_print_nothing_are_silent(piece: str, is_silent: bool) -> None:  # noqa: FBT001  a column of the table
-    marked = mark_text(piece)
+    ]:
+        marked = mark_text(piece)
 
-    assert marked.is_silent(marked.text) is is_silent
+        assert marked.is_silent(marked.text) is is_silent, piece
 
 
 def test_a_place_is_counted_in_the_lines_that_were_written() -> None:

@@ -28,9 +28,8 @@ def html(text: str) -> str:
     return re.sub(r"(?<=[>}])\n|\n(?=[<{])", "", rendered(text).html)
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
+def test_html_is_made_and_liquid_is_kept() -> None:
+    for written, expected in [
         ("# A {{ b }}", "<h1>A {{ b }}</h1>"),
         ("**a** *b* ~~c~~ `d`", "<p><strong>a</strong> <em>b</em> <s>c</s> <code>d</code></p>"),
         ("<b>a</b> <!-- c -->", "<p>&lt;b&gt;a&lt;/b&gt; &lt;!-- c --&gt;</p>"),
@@ -61,32 +60,26 @@ def html(text: str) -> str:
         ("{% echo a %}", "<p>{% echo a %}</p>"),
         ("> {{ a }}", "<blockquote><p>{{ a }}</p></blockquote>"),
         ("    {{ a }}", "<pre><code>{{ a }}</code></pre>"),
-    ],
-)
-def test_html_is_made_and_liquid_is_kept(written: str, expected: str) -> None:
-    assert html(written) == expected
+    ]:
+        assert html(written) == expected, written
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
+def test_links_that_run_programs_stay_text() -> None:
+    for address in [
         "javascript:alert(1)",
         "JaVaScRiPt:alert(1)",
         "&#106;avascript:alert(1)",
         "vbscript:x",
         "data:text/html,x",
         "file:///etc/passwd",
-    ],
-)
-def test_links_that_run_programs_stay_text(address: str) -> None:
-    assert "<a" not in html(f"[a]({address})")
-    assert "<a" not in html(f'[a]({address} "button")')
-    assert "<img" not in html(f"![a]({address})")
+    ]:
+        assert "<a" not in html(f"[a]({address})"), address
+        assert "<a" not in html(f'[a]({address} "button")'), address
+        assert "<img" not in html(f"![a]({address})"), address
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
+def test_a_line_of_tags_is_no_paragraph() -> None:
+    for written, expected in [
         ("{% if a %}\nb\n{% endif %}", "{% if a %}<p>b</p>{% endif %}"),
         ("{% if a %}\n\nb\n\n{% endif %}", "{% if a %}<p>b</p>{% endif %}"),
         ("a\n{% if b %}\nc", "<p>a</p>{% if b %}<p>c</p>"),
@@ -104,15 +97,12 @@ def test_links_that_run_programs_stay_text(address: str) -> None:
             "> a\n> {% if b %}\n> c\n> {% endif %}",
             "<blockquote><p>a</p>{% if b %}<p>c</p>{% endif %}</blockquote>",
         ),
-    ],
-)
-def test_a_line_of_tags_is_no_paragraph(written: str, expected: str) -> None:
-    assert html(written) == expected
+    ]:
+        assert html(written) == expected, written
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
+def test_liquid_between_items_does_not_end_their_list() -> None:
+    for written, expected in [
         (
             "- a\n{% for b in c %}\n- {{ b }}\n{% endfor %}\n- d",
             "<ul><li>a</li>{% for b in c %}<li>{{ b }}</li>{% endfor %}<li>d</li></ul>",
@@ -150,18 +140,15 @@ def test_a_line_of_tags_is_no_paragraph(written: str, expected: str) -> None:
             "- a\n{% assign b = 1 %}\n- c\n{% if d %}",
             "<ul><li>a</li>{% assign b = 1 %}<li>c</li></ul>{% if d %}",
         ),
-    ],
-)
-def test_liquid_between_items_does_not_end_their_list(written: str, expected: str) -> None:
-    assert html(written) == expected
+    ]:
+        assert html(written) == expected, written
 
 
 TABLE = "<table><thead><tr><th>a</th></tr></thead><tbody>"
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
+def test_liquid_between_rows_stays_in_the_table_it_belongs_to() -> None:
+    for written, expected in [
         (
             "|a|\n|-|\n{% for b in c %}\n| {{ b }} |\n{% endfor %}",
             TABLE + "{% for b in c %}<tr><td>{{ b }}</td></tr>{% endfor %}</tbody></table>",
@@ -186,15 +173,12 @@ TABLE = "<table><thead><tr><th>a</th></tr></thead><tbody>"
             + "{% if b %}<tr><td>c</td></tr>{% endif %}</tbody></table>"
             + "{% if d %}<p>e</p>{% endif %}",
         ),
-    ],
-)
-def test_liquid_between_rows_stays_in_the_table_it_belongs_to(written: str, expected: str) -> None:
-    assert html(written) == expected
+    ]:
+        assert html(written) == expected, written
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
+def test_text_is_made_from_the_same_reading() -> None:
+    for written, expected in [
         ("# A\n\n## B {{ c }}\n\n### D", "A\n=\n\nB {{ c }}\n--------\n\nD"),
         ("a\nb\\\nc  \nd", "a b\nc\nd"),
         ("**a** *b* ~~c~~ `d`", "a b c d"),
@@ -218,10 +202,8 @@ def test_liquid_between_rows_stays_in_the_table_it_belongs_to(written: str, expe
         ("| a | b |\n|---|---|\n| {{ c }} | d |", "a | b\n-----\n{{ c }} | d"),
         ("<b>a</b> &amp; &lt;", "<b>a</b> & <"),
         ("", ""),
-    ],
-)
-def test_text_is_made_from_the_same_reading(written: str, expected: str) -> None:
-    assert rendered(written).text == expected
+    ]:
+        assert rendered(written).text == expected, written
 
 
 def test_the_columns_of_a_table_that_is_too_wide_are_not_aligned() -> None:
@@ -230,9 +212,8 @@ def test_the_columns_of_a_table_that_is_too_wide_are_not_aligned() -> None:
     assert rendered(written).text == f"a | b\n-----\n{'c' * 80} | d"
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
+def test_tags_leave_no_empty_lines_in_the_text() -> None:
+    for written, expected in [
         ("a\n\n{% if b %}\n\nc\n\n{% endif %}\n\nd", "a\n\n{% if b %}c\n\n{% endif %}d"),
         (
             "- a\n{% for b in c %}\n- {{ b }}\n{% endfor %}\n- d",
@@ -248,23 +229,19 @@ def test_the_columns_of_a_table_that_is_too_wide_are_not_aligned() -> None:
             "|a|\n|-|\n{% for b in c %}\n|{{ b }}|\n{% endfor %}\n\nd",
             "a\n-\n{% for b in c %}{{ b }}\n{% endfor %}\nd",
         ),
-    ],
-)
-def test_tags_leave_no_empty_lines_in_the_text(written: str, expected: str) -> None:
-    assert rendered(written).text == expected
+    ]:
+        assert rendered(written).text == expected, written
 
 
-@pytest.mark.parametrize(
-    "nested", [">" * 60 + " a", "".join(" " * 2 * n + "- a\n" for n in range(40))]
-)
-def test_what_is_nested_too_deeply_is_refused_and_not_left_out(nested: str) -> None:
-    marked = liquid_markers.mark_liquid(nested, place="body")
-    assert isinstance(marked, MarkedText)
+def test_what_is_nested_too_deeply_is_refused_and_not_left_out() -> None:
+    for nested in [">" * 60 + " a", "".join(" " * 2 * n + "- a\n" for n in range(40))]:
+        marked = liquid_markers.mark_liquid(nested, place="body")
+        assert isinstance(marked, MarkedText), nested
 
-    finding = markdown.render(marked)
+        finding = markdown.render(marked)
 
-    assert isinstance(finding, Finding)
-    assert finding.code == "markup_too_complex"
+        assert isinstance(finding, Finding), nested
+        assert finding.code == "markup_too_complex", nested
 
 
 def test_lists_nest_as_deep_as_anybody_writes_them() -> None:

@@ -1,7 +1,5 @@
 """The text of an HTML document says what it says, line by line, with Liquid in it."""
 
-import pytest
-
 from postledger.content.rendering import plaintext
 from postledger.content.rendering.liquid import liquid_markers, liquid_placement
 from postledger.content.rendering.liquid.liquid_markers import MarkedText
@@ -13,9 +11,8 @@ def text(html: str) -> str:
     return marked.put_back(plaintext.from_html(liquid_placement.comment_out(marked), marked=marked))
 
 
-@pytest.mark.parametrize(
-    ("html", "expected"),
-    [
+def test_a_document_is_read_aloud() -> None:
+    for html, expected in [
         ("<p>a</p><p>b</p>", "a\n\nb"),
         ("<div>a</div><div>b<br>c</div>", "a\nb\nc"),
         ("<h1>a</h1>b <b>c</b>d\n\n e", "a\n\nb cd e"),
@@ -54,15 +51,12 @@ def text(html: str) -> str:
         ('<p style="style:style:style:a;display:block">b</p>', "b"),
         ("", ""),
         ("<p></p><div> </div>", ""),
-    ],
-)
-def test_a_document_is_read_aloud(html: str, expected: str) -> None:
-    assert text(html) == expected
+    ]:
+        assert text(html) == expected, html
 
 
-@pytest.mark.parametrize(
-    ("html", "expected"),
-    [
+def test_liquid_stays_in_its_line() -> None:
+    for html, expected in [
         (
             "<p>{{ a }}</p>{% if b < c %}<p>d</p>{% endif %}<p>e</p>",
             "{{ a }}\n\n{% if b < c %}d\n\n{% endif %}e",
@@ -88,10 +82,8 @@ def test_a_document_is_read_aloud(html: str, expected: str) -> None:
         ("<head>{% assign a = 1 %}<title>{{ b }}</title></head>c", "{% assign a = 1 %}c"),
         ('<div style="display:none">{% if a %}b{% endif %}</div>c', "c"),
         ("<!--{{ a }}-->b", "b"),
-    ],
-)
-def test_liquid_stays_in_its_line(html: str, expected: str) -> None:
-    assert text(html) == expected
+    ]:
+        assert text(html) == expected, html
 
 
 def test_lines_have_no_blanks_at_their_ends_and_at_most_one_blank_line_follows() -> None:

@@ -1,8 +1,5 @@
 """Content that costs much to read is refused early, and what is said about it is said once."""
 
-import time
-from collections.abc import Callable
-
 import pytest
 
 from postledger.content.rendering import mail_preview
@@ -22,15 +19,11 @@ def refusal(body: str, format_: Format) -> list[tuple[str, str]]:
     return [(finding.code, finding.place) for finding in refused.value.findings]
 
 
-@pytest.mark.parametrize("prefix", ["", "> ", "- ", "1. "])
-def test_a_markdown_table_of_too_many_cells_is_refused_before_it_is_read(prefix: str) -> None:
-    body = "\n".join(prefix + line for line in WIDE_TABLE.split("\n"))
+def test_a_markdown_table_of_too_many_cells_is_refused_before_it_is_read() -> None:
+    for prefix in ["", "> ", "- ", "1. "]:
+        body = "\n".join(prefix + line for line in WIDE_TABLE.split("\n"))
 
-    assert refusal(body, Format.MARKDOWN) == [("markup_too_complex", "body")]
-
-
-def test_markdown_that_becomes_too_many_elements_is_refused() -> None:
-    assert refusal("- a\n" * 10_000, Format.MARKDOWN) == [("markup_too_complex", "body")]
+        assert refusal(body, Format.MARKDOWN) == [("markup_too_complex", "body")], prefix
 
 
 def test_mjml_that_becomes_too_much_html_is_refused() -> None:
@@ -70,35 +63,24 @@ def test_what_is_wrong_again_and_again_on_a_line_is_said_once() -> None:
     assert finding.code == "attribute_refused"
 
 
-@pytest.mark.parametrize("text", ["", "\n", "a\n\nb\nc", "no line ends", "\n\n\n"])
-def test_the_line_of_every_offset_is_that_of_counting(text: str) -> None:
-    lines = LineNumbers(text)
+def test_the_line_of_every_offset_is_that_of_counting() -> None:
+    for text in ["", "\n", "a\n\nb\nc", "no line ends", "\n\n\n"]:
+        lines = LineNumbers(text)
 
-    for offset in range(len(text) + 1):
-        assert lines.at(offset) == text.count("\n", 0, offset) + 1
-
-
-def test_the_lines_of_many_warnings_are_found_in_linear_time() -> None:
-    def review(count: int) -> Callable[[], object]:
-        script = Script("Hello", "<p>\n</p>\n" * count + "<img src='https://a.example/b.png'>", "")
-        return lambda: mail_preview.review(script, has_footer=False)
-
-    assert _processor_time(review(20_000)) < 3 * max(_processor_time(review(10_000)), 0.01)
+        for offset in range(len(text) + 1):
+            assert lines.at(offset) == text.count("\n", 0, offset) + 1, text
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
+def test_a_character_may_have_a_number_of_any_length() -> None:
+    for written, expected in [
         ("&amp;&#65;&#x41;", "&AA"),
         ("&#" + "0" * 5_000 + "65;", "A"),
         ("&#" + "9" * 5_000 + ";b", "\ufffdb"),
         ("&#" + "9" * 5_000, "\ufffd"),
         ("&#0;", "\ufffd"),
         ("&#x" + "0" * 5_000 + "41;", "A"),
-    ],
-)
-def test_a_character_may_have_a_number_of_any_length(written: str, expected: str) -> None:
-    assert html_tokens.decode(written) == expected
+    ]:
+        assert html_tokens.decode(written) == expected, written
 
 
 def test_a_number_of_many_digits_hides_no_script_and_breaks_no_check() -> None:
@@ -108,12 +90,3 @@ def test_a_number_of_many_digits_hides_no_script_and_breaks_no_check() -> None:
     for html in (f"<a href='{hidden}x'>a</a>", f"<a href='{endless}' onclick='x'>a</a>"):
         with pytest.raises(LetterError):
             Letter(Script("Hello", html, ""))
-
-
-def _processor_time(call: Callable[[], object]) -> float:
-    times = []
-    for _ in range(3):
-        began = time.process_time()
-        call()
-        times.append(time.process_time() - began)
-    return min(times)

@@ -17,9 +17,8 @@ def inlined(html: str) -> str:
     return marked.put_back(marked.unhide(made))
 
 
-@pytest.mark.parametrize(
-    ("html", "kept"),
-    [
+def test_rules_are_inlined() -> None:
+    for html, kept in [
         ("<style>p{color:red}</style><p>a", '<p style="color: red;">a</p>'),
         ("<style>p{color:red}</style><p style='top:0'>a", '<p style="color: red;top:0">a</p>'),
         (
@@ -33,15 +32,12 @@ def inlined(html: str) -> str:
         ("<p style='font-family:\"A\"'>a", '<p style="font-family:&quot;A&quot;">a</p>'),
         ("<style>@media (max-width:9px){p{a:b}}</style><p>c", "@media (max-width:9px){p{a:b}}"),
         ("<style>@font-face{font-family:a}</style>", "@font-face{font-family:a}"),
-    ],
-)
-def test_rules_are_inlined(html: str, kept: str) -> None:
-    assert kept in inlined(html)
+    ]:
+        assert kept in inlined(html), html
 
 
-@pytest.mark.parametrize(
-    ("head", "body"),
-    [
+def test_what_cannot_be_inlined_stays_as_it_is() -> None:
+    for head, body in [
         ("<!--[if mso]><style>p{a:b}</style><![endif]-->", "<p>c</p>"),
         ("", "<!--[if !mso]><!--><b>a</b><!--<![endif]-->"),
         ("", "<![if !mso]><b>a</b><![endif]>"),
@@ -50,17 +46,14 @@ def test_rules_are_inlined(html: str, kept: str) -> None:
         ("<style>p{a:{% if b %}c{% else %}d{% endif %}}</style>", "<p>e</p>"),
         ("<style>.{{ a }} p{b:c}</style>", '<b class="{{ a }}"><p>d</p></b>'),
         ("{% if a %}<style>p{b:c}</style>{% endif %}", "<p>d</p>"),
-    ],
-)
-def test_what_cannot_be_inlined_stays_as_it_is(head: str, body: str) -> None:
-    html = f"<html><head>{head}</head><body>{body}</body></html>"
+    ]:
+        html = f"<html><head>{head}</head><body>{body}</body></html>"
 
-    assert inlined(html) == html
+        assert inlined(html) == html, head
 
 
-@pytest.mark.parametrize(
-    ("html", "kept"),
-    [
+def test_liquid_in_styles_is_kept() -> None:
+    for html, kept in [
         ("<style>p{color:{{ a }}}</style><p>b", '<p style="color: {{ a }};">b</p>'),
         ("<style>p{width:{{ a }}px}</style><p>b", '<p style="width: {{ a }}px;">b</p>'),
         ('<style>p{a:b}</style><p style="{{ c }}">', '<p style="a: b;{{ c }}"></p>'),
@@ -73,10 +66,8 @@ def test_what_cannot_be_inlined_stays_as_it_is(head: str, body: str) -> None:
             '<p style="c: d;"></p>',
         ),
         ("<style>@media x{p{a:{{ b }}}}</style>", "@media x{p{a:{{ b }}}}"),
-    ],
-)
-def test_liquid_in_styles_is_kept(html: str, kept: str) -> None:
-    assert kept in inlined(html)
+    ]:
+        assert kept in inlined(html), html
 
 
 def test_an_older_doctype_is_kept() -> None:
@@ -118,15 +109,12 @@ def test_no_style_sheet_is_read_from_a_disk(tmp_path: Path) -> None:
     assert "<p>b</p>" in html
 
 
-@pytest.mark.parametrize(
-    "html",
-    [
+def test_rules_that_would_take_very_long_are_refused() -> None:
+    for html in [
         "<style>" + "".join(f"*{{a{number}:b}}" for number in range(201)) + "</style><p>",
         "<style>" + "p{a:b}" * 1_001 + "</style>" + "<p>" * 2_000,
-    ],
-)
-def test_rules_that_would_take_very_long_are_refused(html: str) -> None:
-    assert [finding.code for finding in styles.findings(html)] == ["css_too_complex"]
+    ]:
+        assert [finding.code for finding in styles.findings(html)] == ["css_too_complex"], html
 
 
 def test_the_rules_of_a_large_mail_are_taken() -> None:
