@@ -127,7 +127,7 @@ class _Compiler:
             self._state_on_list(wanted)
         )
 
-    def _nested(self, audience: Filter) -> Composed:  # noqa: C901, PLR0911  one for each kind
+    def _nested(self, audience: Filter) -> Composed:  # noqa: PLR0911  one for each kind
         match audience:
             case All(parts):
                 return self._joined(" AND ", parts) if parts else _bracketed(pg.SQL("true"))

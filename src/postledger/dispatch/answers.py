@@ -87,7 +87,7 @@ def book_answer(answer: Answer, *, policy: Policy, chance: float) -> Entry:
     )
 
 
-def _entry(answer: Answer, policy: Policy, chance: float) -> Entry:  # noqa: C901, PLR0911  one for each
+def _entry(answer: Answer, policy: Policy, chance: float) -> Entry:  # noqa: PLR0911  one for each
     position = answer.position
     match answer.outcome:
         case Accepted(id=message_id):

@@ -154,7 +154,7 @@ class Connection[S: Service[Any]](asyncio.Protocol):
             return control.handle(self._service, self._controls, request)
         return self._service.handle(request)
 
-    async def _answer(self, handled: Handled[Any], *, is_last: bool) -> None:  # noqa: C901  one for each
+    async def _answer(self, handled: Handled[Any], *, is_last: bool) -> None:
         answer = handled.answer or Answer(200, b"")
         match handled.fault:
             case None | AnswerError() | ResetAtConnect():
