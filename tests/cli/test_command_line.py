@@ -19,6 +19,11 @@ from tests.cli.test_commands_page import EXAMPLES
 
 pytestmark = pytest.mark.slow
 
+# Packages that are large, and that few commands need.
+HEAVY = {
+    *("botocore", "celery", "css_inline", "granian", "httpx", "jsonschema_rs", "kombu", "limits"),
+    *("liquid", "lxml", "mrml", "nh3", "ninja", "redis", "yaml"),
+}
 DEAD_DATABASE = f"postgresql://postgres@{DEAD}/postledger"
 # The doctor and init report each server.
 MORE_THAN_ONE_LINE = {"doctor", "init"}
@@ -59,6 +64,12 @@ def run_all(commands: Sequence[Sequence[str]], *, database: str) -> list[str]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def loaded(*command: str) -> set[str]:
+    """The packages that a command imports."""
+    done = installations.run(*command, PYTHONPROFILEIMPORTTIME="1")
+    return set(re.findall(r"^import time:.*\| +(\w+)$", done.stderr, re.MULTILINE))
+
+
 def test_the_version_is_that_of_postledger_and_needs_nothing() -> None:
     done = installations.run("--version", DATABASE_URL="nonsense", LOG_LEVEL="LOUD")
 
@@ -77,6 +88,15 @@ def test_the_help_has_a_line_for_each_command_and_djangos_own_apart() -> None:
     assert lines["why"].startswith("Explains what happened")
     assert "migrate" in django
     assert "\n" not in django.strip()
+
+
+def test_a_command_loads_what_it_needs_and_nothing_large_beside_it() -> None:
+    for option in ("--version", "--help"):
+        assert loaded(option) & {*HEAVY, "psycopg", "pydantic", "structlog"} == set(), option
+    for command in ("why", "key", "member", "up", "worker"):
+        packages = loaded(command, "--help")
+        assert "django" in packages
+        assert packages & HEAVY == set(), command
 
 
 def test_without_a_database_every_command_ends_with_one_line() -> None:

@@ -9,7 +9,7 @@ from django.db import connections
 from pytest_django import DjangoDbBlocker, Settings
 
 from postledger.config import checks
-from postledger.config.main import CommandLine
+from postledger.config.command_line import CommandLine
 from postledger.lib.check_results import SETTINGS_TAG
 
 

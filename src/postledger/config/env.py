@@ -3,19 +3,12 @@
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, override
+from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-import limits
 from django.core.exceptions import ImproperlyConfigured
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
-from pydantic_settings import (
-    BaseSettings,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
 
 from postledger.accounts import constraints
 from postledger.accounts.limits import FASTEST, SLOWEST
@@ -31,12 +24,10 @@ class BadEnvironmentError(ImproperlyConfigured):
     """Names every invalid variable, and repeats no value."""
 
 
-class Env(BaseSettings):
+class Env(BaseModel):
     """The environment; the docstring of each variable is its description on the settings page."""
 
-    model_config = SettingsConfigDict(
-        frozen=True, extra="ignore", hide_input_in_errors=True, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True, use_attribute_docstrings=True)
 
     secret_key: SecretStr = SecretStr("")
     """Signs links and seals stored secrets. At least 50 random characters outside `DEBUG`."""
@@ -44,7 +35,7 @@ class Env(BaseSettings):
     """Earlier secret keys, separated by commas: their signatures and sealed values stay valid."""
     debug: bool = False
     """Development only: a fixed secret key and pages that show errors."""
-    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    allowed_hosts: tuple[str, ...] = ()
     """Host names that this installation serves beside that of `PUBLIC_URL`, separated by commas."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """The lowest level of log lines that are written."""
@@ -123,9 +114,9 @@ class Env(BaseSettings):
     """The same for signed links and for one-click unsubscribes by mailbox providers."""
     proxy_count: int = Field(0, ge=0, le=10)
     """How many proxies in front of this installation add to `X-Forwarded-For`; 0 ignores it."""
-    source_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    source_hosts: tuple[str, ...] = ()
     """Hosts inside the network that sources of events may be read from, separated by commas."""
-    private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    private_hosts: tuple[str, ...] = ()
     """Hosts on this machine or inside the network that accounts may be given on pages and by the
     API, separated by commas: 127.0.0.1:2525, relay.internal:587."""
     dns_resolver: str = ""
@@ -189,6 +180,8 @@ class Env(BaseSettings):
     @field_validator("api_rate", "public_rate", "subscribe_rate", "one_click_rate")
     @classmethod
     def _read_rate(cls, value: str) -> str:
+        import limits  # with its storages, which few commands need
+
         try:
             limits.parse(value)
         except ValueError:
@@ -217,18 +210,6 @@ class Env(BaseSettings):
     def _read_limits(cls, value: str) -> str:
         guard.read_limits(value)
         return value
-
-    @classmethod
-    @override
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return (_SecretFiles(settings_cls), env_settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,8 +251,9 @@ def parse_database_url(url: str) -> DatabaseAddress:
 
 def load() -> Env:
     """Reads the environment, and reports all invalid variables at once."""
+    given = {name: _read(name.upper(), info) for name, info in Env.model_fields.items()}
     try:
-        return Env()
+        return Env.model_validate({name: it for name, it in given.items() if it is not None})
     except ValidationError as error:
         lines = [
             f"  {_variable(item['loc'])}: {item['msg'].removeprefix('Value error, ')}"
@@ -298,28 +280,14 @@ class _Unreadable:
     reason: str
 
 
-class _SecretFiles(PydanticBaseSettingsSource):
-    """Reads the value of NAME from the file whose path is in NAME_FILE, for secrets only."""
-
-    @override
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        return self._read(field, field_name.upper()), field_name, False
-
-    def _read(self, field: FieldInfo, name: str) -> str | _Unreadable | None:
-        path = os.environ.get(f"{name}_FILE")
-        if path is None or not is_secret(field):
-            return None
-        if name in os.environ:
-            return _Unreadable(f"{name} and {name}_FILE are both set")
-        try:
-            return Path(path).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            return _Unreadable(f"{name}_FILE cannot be read ({type(error).__name__})")
-
-    @override
-    def __call__(self) -> dict[str, Any]:
-        values = {
-            name: self._read(info, name.upper())
-            for name, info in self.settings_cls.model_fields.items()
-        }
-        return {name: value for name, value in values.items() if value is not None}
+def _read(name: str, info: FieldInfo) -> str | _Unreadable | None:
+    """A variable; a secret may also be in the file whose path is in NAME_FILE."""
+    value, path = os.environ.get(name), os.environ.get(f"{name}_FILE")
+    if path is None or not is_secret(info):
+        return value
+    if value is not None:
+        return _Unreadable(f"{name} and {name}_FILE are both set")
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        return _Unreadable(f"{name}_FILE cannot be read ({type(error).__name__})")

@@ -45,6 +45,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def serve(*, host: str, port: int, processes: int, threads: int) -> None:
     """Serves until a signal ends it; a process that dies ends the server with a failure."""
+    import postledger.dispatch.fence  # noqa: F401  every process needs it for its first connection
+
     _allow_connections()
     _refuse_taken_port(host, port)
     server = Server(

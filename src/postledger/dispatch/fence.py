@@ -9,7 +9,6 @@ import psycopg
 import structlog
 from django.db import DEFAULT_DB_ALIAS
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.backends.signals import connection_created
 
 from postledger.deliveries import ledger
 from postledger.deliveries.ledger import Epoch
@@ -94,10 +93,7 @@ class ConnectionCheck:
         self._fence = fence
         self._checked: WeakSet[psycopg.Connection] = WeakSet()
 
-    def start(self) -> None:
-        connection_created.connect(self._check, weak=False)
-
-    def _check(self, connection: BaseDatabaseWrapper, **_: object) -> None:
+    def check(self, connection: BaseDatabaseWrapper) -> None:
         raw = connection.connection
         # A pool hands out connections that were checked before.
         if connection.alias != DEFAULT_DB_ALIAS or raw in self._checked or not _has_tables(raw):

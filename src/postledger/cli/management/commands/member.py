@@ -17,7 +17,6 @@ from postledger.accounts.people.roles import Role
 from postledger.cli import base_command, pace_arguments
 from postledger.deliveries import account_changes
 from postledger.providers import addresses
-from postledger.transactional import address_letters
 
 
 class Command(base_command.NounCommand):
@@ -90,6 +89,8 @@ class Command(base_command.NounCommand):
         self._print_link(link.path)
 
     def _change_address(self, *, old: str, new: str, actor: str) -> None:
+        from postledger.transactional import address_letters  # with all that renders letters
+
         user, now = _find_person(old), datetime.now(UTC)
         with transaction.atomic():
             change = address_changes.change_address(user, address=new, now=now, actor=actor)
