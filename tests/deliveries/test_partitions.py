@@ -17,6 +17,8 @@ from tests import cast
 from tests.deliveries import views
 from tests.races import collide
 
+pytestmark = pytest.mark.django_db
+
 NOW = datetime.now(UTC)
 NEXT_MONTH = (NOW.replace(day=1) + timedelta(days=32)).replace(day=1)
 PAST = datetime(2019, 5, 17, tzinfo=UTC)
@@ -53,7 +55,6 @@ def another_connection() -> Iterator[psycopg.Connection]:
         yield other
 
 
-@pytest.mark.django_db
 def test_streams_of_next_month_land_in_its_partition() -> None:
     today, later = cast.stream(mails=1), cast.stream(mails=1, now=NEXT_MONTH)
 
@@ -61,7 +62,6 @@ def test_streams_of_next_month_land_in_its_partition() -> None:
     assert partition_of(later) == f"deliveries_delivery_{NEXT_MONTH:%Y_%m}"
 
 
-@pytest.mark.django_db
 def test_everything_said_of_a_delivery_lies_in_its_month() -> None:
     stream_id = cast.stream(StreamKind.TRANSACTIONAL, now=NEXT_MONTH)
     body = Body(subject="Hi", html="<p>Hi</p>")
@@ -78,7 +78,6 @@ def test_everything_said_of_a_delivery_lies_in_its_month() -> None:
     }
 
 
-@pytest.mark.django_db
 def test_a_missing_month_is_made_when_a_stream_opens_in_it() -> None:
     stream_id = cast.stream(mails=1, now=PAST)
 
@@ -86,7 +85,6 @@ def test_a_missing_month_is_made_when_a_stream_opens_in_it() -> None:
     assert partition_of(stream_id) == "deliveries_delivery_2019_05"
 
 
-@pytest.mark.django_db
 def test_a_stream_of_a_months_last_second_stays_in_its_month() -> None:
     end = datetime(2019, 6, 1, tzinfo=UTC)
     last = cast.stream(now=end - timedelta(microseconds=1))
@@ -100,7 +98,6 @@ def test_a_stream_of_a_months_last_second_stays_in_its_month() -> None:
     assert partition_of(first) == "deliveries_delivery_2019_06"
 
 
-@pytest.mark.django_db
 def test_the_coming_months_are_made_once() -> None:
     last = partitions.this_month() + partitions.MONTHS_AHEAD
 
@@ -110,7 +107,6 @@ def test_the_coming_months_are_made_once() -> None:
     assert partitions.create_missing(ahead=partitions.MONTHS_AHEAD + 2) == []
 
 
-@pytest.mark.django_db
 def test_a_partition_has_its_parents_keys_and_room_to_settle_in_place() -> None:
     partitions.create(PAST_MONTH)
 
@@ -142,7 +138,6 @@ def test_a_month_is_made_while_others_read_and_write() -> None:
     ledger.drop_month(PAST_MONTH)
 
 
-@pytest.mark.django_db
 def test_the_overview_counts_what_keeps_a_month() -> None:
     stream_id = cast.stream(mails=9, now=PAST)
     cast.lose(stream_id, size=2)
@@ -159,7 +154,6 @@ def test_the_overview_counts_what_keeps_a_month() -> None:
     assert month in list(partitions.list_months())
 
 
-@pytest.mark.django_db
 def test_the_overview_reads_no_lines() -> None:
     partitions.create(PAST_MONTH)
     with connection.cursor() as cursor:
@@ -171,7 +165,6 @@ def test_the_overview_reads_no_lines() -> None:
     assert "deliveries_delivery" not in plan
 
 
-@pytest.mark.django_db
 def test_dropping_a_month_keeps_its_streams_and_their_totals() -> None:
     stream_id = cast.stream(mails=5, now=PAST)
     kept = cast.stream(mails=2)
@@ -193,7 +186,6 @@ def test_dropping_a_month_keeps_its_streams_and_their_totals() -> None:
     assert len(cast.states(kept)) == 2
 
 
-@pytest.mark.django_db
 def test_a_month_with_live_batches_is_not_dropped() -> None:
     stream_id = cast.stream(mails=2, now=PAST)
 
@@ -203,7 +195,6 @@ def test_a_month_with_live_batches_is_not_dropped() -> None:
     assert len(cast.states(stream_id)) == 2
 
 
-@pytest.mark.django_db
 def test_a_month_with_doubts_is_dropped_only_after_they_are_resolved() -> None:
     stream_id = cast.stream(mails=1, now=PAST)
     cast.lose(stream_id)
@@ -219,7 +210,6 @@ def test_a_month_with_doubts_is_dropped_only_after_they_are_resolved() -> None:
     assert queries.read_books([stream_id])[stream_id].counts[State.FAILED] == 1
 
 
-@pytest.mark.django_db
 def test_a_month_whose_counters_hide_an_open_line_is_not_dropped() -> None:
     stream_id = cast.stream(mails=1, now=PAST)
     query("DELETE FROM deliveries_batch WHERE stream_id = %s RETURNING 1", stream_id)
@@ -232,7 +222,6 @@ def test_a_month_whose_counters_hide_an_open_line_is_not_dropped() -> None:
     assert partitions.exists(PAST_MONTH)
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("moment", [NOW, NEXT_MONTH])
 def test_a_month_that_is_not_over_is_not_dropped(moment: datetime) -> None:
     with pytest.raises(ledger.MonthInUseError, match="not over"):
@@ -241,7 +230,6 @@ def test_a_month_that_is_not_over_is_not_dropped(moment: datetime) -> None:
     assert partitions.exists(ids.month_of(moment))
 
 
-@pytest.mark.django_db
 def test_a_month_that_was_dropped_is_never_made_again() -> None:
     stream_id = cast.stream(mails=1, now=PAST)
     cast.book(stream_id, sent)
@@ -256,7 +244,6 @@ def test_a_month_that_was_dropped_is_never_made_again() -> None:
     assert lineage.is_forgotten([cast.stream(), stream_id])
 
 
-@pytest.mark.django_db
 def test_a_database_whose_clock_fell_back_into_a_dropped_month_makes_it_no_more() -> None:
     for table in partitions.TABLES:
         query(f"DROP TABLE {partitions.partition(table, partitions.this_month())}")
@@ -271,7 +258,6 @@ def test_a_database_whose_clock_fell_back_into_a_dropped_month_makes_it_no_more(
         cast.stream()
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     "moment",
     [
