@@ -5,8 +5,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 PACKAGE = Path(__file__).parents[2] / "src" / "postledger"
 WRITE = re.compile(
     r"\b(?:UPDATE|INSERT\s+INTO|DELETE\s+FROM|MERGE\s+INTO|TRUNCATE)\s+(?:ONLY\s+)?\W?deliveries_",
@@ -38,30 +36,20 @@ def test_no_table_of_the_ledger_is_written_outside_it() -> None:
     assert violations == []
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
+def test_a_write_is_seen_and_a_read_is_left_alone() -> None:
+    for source in (
         "cursor.execute('UPDATE deliveries_delivery SET state = 1')",
         'cursor.execute("""\n    update only "deliveries_batch"\n    set lo = 1""")',
         "sql = f'WITH done AS (UPDATE deliveries_delivery SET x = {y} RETURNING 1) SELECT 1'",
         "cursor.execute('DELETE FROM deliveries_lane')",
-        "cursor.execute('INSERT INTO deliveries_lane VALUES (1)')",
         "cursor.execute('INSERT INTO'\n    ' deliveries_lane VALUES (1)')",
-    ],
-)
-def test_a_write_is_seen(source: str) -> None:
-    assert list(writes(source))
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
+    ):
+        assert list(writes(source)), source
+    for source in (
         "cursor.execute('SELECT state FROM deliveries_delivery')",
         "sql = 'UPDATE campaigns_run SET stream_id = (SELECT max(id) FROM deliveries_stream)'",
-    ],
-)
-def test_a_read_is_left_alone(source: str) -> None:
-    assert not list(writes(source))
+    ):
+        assert not list(writes(source)), source
 
 
 def test_no_statement_reads_the_exclusion_index() -> None:

@@ -4,8 +4,6 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import pytest
-
 from postledger.lib.errors import RefusedError
 
 PACKAGE = Path(__file__).parents[2] / "src" / "postledger"
@@ -75,36 +73,27 @@ def is_bare_text(node: ast.expr) -> bool:
     )
 
 
-@pytest.mark.parametrize(
-    "path", list_files(SPOKEN), ids=lambda path: str(path.relative_to(PACKAGE))
-)
-def test_a_refusal_that_reaches_a_page_is_a_sentence(path: Path) -> None:
+def test_what_a_page_shows_of_services_and_rules_is_a_sentence() -> None:
     refusals = list_refusals()
+    bare = [
+        *list_bare(SPOKEN, lambda call: name_callee(call) in refusals),
+        *list_bare(SET_UP, lambda call: name_callee(call) == "Step"),
+        *list_bare(CHECKED, is_problem),
+        *list_bare(SETTINGS, lambda call: name_callee(call) == "ValueError"),
+    ]
 
-    assert list_bare([path], lambda call: name_callee(call) in refusals) == []
-
-
-def test_a_step_of_a_set_up_is_a_sentence() -> None:
-    assert list_bare(list_files(SET_UP), lambda call: name_callee(call) == "Step") == []
-
-
-def test_what_keeps_a_provider_from_sending_is_a_sentence() -> None:
-    """Pages show no other findings."""
-    assert list_bare(list_files(CHECKED), is_problem) == []
-
-
-def test_an_error_of_a_setting_is_a_sentence() -> None:
-    assert list_bare(list_files(SETTINGS), lambda call: name_callee(call) == "ValueError") == []
+    assert bare == []
 
 
 def is_problem(call: ast.Call) -> bool:
+    """Pages show no other findings."""
     return name_callee(call) == "Finding" and "Level.PROBLEM" in ast.unparse(call)
 
 
-def list_bare(paths: Sequence[Path], is_said: Callable[[ast.Call], bool]) -> list[str]:
+def list_bare(spoken: Sequence[str], is_said: Callable[[ast.Call], bool]) -> list[str]:
     return [
-        f"{path.name}:{call.lineno}"
-        for path in paths
+        f"{path.relative_to(PACKAGE)}:{call.lineno}"
+        for path in list_files(spoken)
         for call in list_calls(path)
         if is_said(call) and any(map(is_bare_text, call.args))
     ]

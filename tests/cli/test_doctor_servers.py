@@ -13,43 +13,24 @@ from postledger.lib.check_results import Level
 from tests.cli import installations
 from tests.cli.installations import DEAD, doctor
 
-# Where Redis is looked for: the finding's subject, Django's setting, and the variable it is from.
-REDIS_SERVERS = [
-    ("redis", "REDIS_URL", "REDIS_URL"),
-    ("broker", "CELERY_BROKER_URL", "BROKER_URL"),
-]
+pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.django_db
-def test_a_dead_broker_is_to_be_started(settings: Settings) -> None:
-    settings.CELERY_BROKER_URL = installations.broker_url(port=1)
-
-    report = doctor()
-
-    assert report.level("broker") == "warning"
-    assert "mail is sent some seconds later" in report.text("broker")
-    assert "Start RabbitMQ, or correct BROKER_URL." in report.text("broker")
-
-
-@pytest.mark.django_db
-def test_a_wrong_broker_password_is_named_but_not_shown(settings: Settings) -> None:
-    settings.CELERY_BROKER_URL = installations.broker_url(login="guest:hunter2")
-
-    report = doctor()
-
-    assert report.level("broker") == "warning"
-    assert "Correct user and password in BROKER_URL." in report.text("broker")
-    assert "hunter2" not in report.output
-
-
-@pytest.mark.django_db
-def test_an_unknown_virtual_host_is_to_be_made(settings: Settings) -> None:
-    settings.CELERY_BROKER_URL = installations.broker_url(host="nowhere")
-
-    report = doctor()
-
-    assert report.level("broker") == "warning"
-    assert "rabbitmqctl add_vhost nowhere" in report.text("broker")
+def test_a_broker_that_does_not_let_in_is_told_with_its_remedy(settings: Settings) -> None:
+    for broker_url, words in (
+        (installations.broker_url(port=1), "Start RabbitMQ, or correct BROKER_URL."),
+        (installations.broker_url(port=1), "mail is sent some seconds later"),
+        (
+            installations.broker_url(login="guest:hunter2"),
+            "Correct user and password in BROKER_URL.",
+        ),
+        (installations.broker_url(host="nowhere"), "rabbitmqctl add_vhost nowhere"),
+    ):
+        settings.CELERY_BROKER_URL = broker_url
+        report = doctor()
+        assert report.level("broker") == "warning", words
+        assert words in report.text("broker")
+        assert "hunter2" not in report.output
 
 
 @pytest.fixture
@@ -83,47 +64,33 @@ def test_a_queue_of_another_kind_is_to_be_deleted(rabbitmq: Connection) -> None:
     assert f"rabbitmqctl delete_queue {name}" in finding.remedy
 
 
-@pytest.mark.django_db
-@pytest.mark.parametrize(("subject", "setting", "variable"), REDIS_SERVERS)
-def test_a_dead_redis_is_to_be_started(
-    subject: str, setting: str, variable: str, settings: Settings
-) -> None:
-    setattr(settings, setting, f"redis://{DEAD}/0")
-
-    report = doctor()
-
-    assert report.level(subject) == "warning"
-    assert ": mail is sent" in report.text(subject)
-    assert f"Start Redis, or correct {variable}." in report.text(subject)
-
-
-@pytest.mark.django_db
-def test_a_redis_that_is_the_broker_too_is_named_by_its_own_variable(settings: Settings) -> None:
+def test_a_dead_redis_is_to_be_started_and_named_by_its_own_variable(settings: Settings) -> None:
+    living = settings.REDIS_URL
     settings.REDIS_URL = settings.CELERY_BROKER_URL = f"redis://{DEAD}/0"
-
-    report = doctor()
+    both = doctor()
+    settings.REDIS_URL = living
+    broker_alone = doctor()
 
     for subject in ("redis", "broker"):
-        assert "Start Redis, or correct REDIS_URL." in report.text(subject)
+        assert both.level(subject) == "warning"
+        assert ": mail is sent" in both.text(subject)
+        assert "Start Redis, or correct REDIS_URL." in both.text(subject)
+    assert "Start Redis, or correct BROKER_URL." in broker_alone.text("broker")
 
 
-@pytest.mark.django_db
-@pytest.mark.parametrize(("subject", "setting", "variable"), REDIS_SERVERS)
-def test_a_redis_that_evicts_is_to_be_told_not_to(
-    subject: str, setting: str, variable: str, settings: Settings, tmp_path: Path
-) -> None:
+def test_a_redis_that_evicts_is_to_be_told_not_to(settings: Settings, tmp_path: Path) -> None:
     evicting = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"]
     with installations.redis(tmp_path, *evicting) as url:
-        setattr(settings, setting, url)
+        settings.REDIS_URL = settings.CELERY_BROKER_URL = url
         report = doctor()
 
     # The broker's Redis has wake-ups alone, and without them mail is only sent later.
-    assert report.level(subject) == ("problem" if subject == "redis" else "warning")
-    assert "allkeys-lru" in report.text(subject)
-    assert "redis-cli config set maxmemory-policy noeviction" in report.text(subject)
+    assert (report.level("redis"), report.level("broker")) == ("problem", "warning")
+    for subject in ("redis", "broker"):
+        assert "allkeys-lru" in report.text(subject)
+        assert "redis-cli config set maxmemory-policy noeviction" in report.text(subject)
 
 
-@pytest.mark.django_db
 def test_a_redis_that_wants_another_password_is_named(tmp_path: Path, settings: Settings) -> None:
     with installations.redis(tmp_path, "--requirepass", "right") as url:
         settings.REDIS_URL = url.replace("//", "//:hunter2@")

@@ -1,5 +1,6 @@
 """The operator's commands on doubts and failures: what they do, say, refuse and note."""
 
+from collections.abc import Callable
 from io import StringIO
 
 import pytest
@@ -97,70 +98,45 @@ def test_a_doubt_that_was_folded_away_and_resolved_is_not_listed() -> None:
     assert [mail.position for mail in undecided.find_undecided(stream_id, State.IN_DOUBT)] == [1]
 
 
-def test_of_a_cancelled_stream_the_list_promises_no_sending() -> None:
-    stream_id = cast.doubtful()
-    cast.pass_grace(stream_id)
-    ledger.cancel(stream_id, actor="bob")
-
-    assert "its stream was cancelled, so it is not sent again." in run("resolve")[3]
-
-
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(
-    ("button", "after", "message", "kind"),
-    [
+def test_each_button_ends_a_doubt_and_is_noted_and_a_repeated_click_changes_nothing() -> None:
+    for number, (button, after, message, kind) in enumerate(
         (
-            "--sent",
-            State.ACCEPTED,
-            "Done: it is counted as sent: accepted, and never sent again.",
-            "count_as_sent",
-        ),
-        (
-            "--not-sent",
-            State.FAILED,
-            "Done: it is counted as not sent: failed, until it is requeued.",
-            "count_as_not_sent",
-        ),
-        (
-            "--send-again",
-            State.WAITING,
-            "Done: it waits to be sent again.",
-            "send_again",
-        ),
-    ],
-)
-def test_each_button_ends_a_doubt_and_is_noted(
-    button: str, after: State, message: str, kind: str
-) -> None:
-    stream_id = cast.doubtful()
-    cast.pass_grace(stream_id)
+            (
+                "--sent",
+                State.ACCEPTED,
+                "it is counted as sent: accepted",
+                "count_as_sent",
+            ),
+            ("--not-sent", State.FAILED, "it is counted as not sent: failed", "count_as_not_sent"),
+            ("--send-again", State.WAITING, "it waits to be sent again.", "send_again"),
+        )
+    ):
+        stream_id = cast.doubtful()
+        cast.pass_grace(stream_id)
 
-    output = run("resolve", name(stream_id), button)
+        story, done = run("resolve", name(stream_id), button)
+        again = refusal("resolve", name(stream_id), button)
 
-    assert output == ["To r0@example.com, delivery 0 of campaign “News”.", message]
-    assert state(stream_id) is after
-    assert events(stream_id) == [(kind, ME)]
-    assert trail() == [
-        ("acme", ME, f"doubt.{kind}", f"delivery {name(stream_id)}", {"count": 1}),
-    ]
-    assert audit.audit(stream_id).discrepancies == []
+        assert story == "To r0@example.com, delivery 0 of campaign “News”."
+        assert done.startswith("Done: ")
+        assert message in done
+        assert again.startswith("Nothing changed: meanwhile it ")
+        assert state(stream_id) is after
+        assert events(stream_id) == [(kind, ME)]
+        noted = ("acme", ME, f"doubt.{kind}", f"delivery {name(stream_id)}", {"count": 1})
+        assert trail()[number:] == [noted]
+        assert audit.audit(stream_id).discrepancies == []
 
 
-def test_a_name_that_is_given_is_noted_beside_who_typed() -> None:
+def test_a_name_that_is_given_is_noted_beside_who_typed_and_a_try_names_its_mail() -> None:
     stream_id = cast.doubtful()
 
-    run("resolve", name(stream_id), "--sent", "--actor", "alice")
-
-    assert events(stream_id) == [("count_as_sent", f"alice by {ME}")]
-    assert trail()[0][1] == f"alice by {ME}"
-
-
-def test_the_id_of_one_try_names_its_mail() -> None:
-    stream_id = cast.doubtful()
-
-    run("resolve", str(DeliveryId(stream_id, 0, 1).uuid()), "--sent")
+    run("resolve", str(DeliveryId(stream_id, 0, 1).uuid()), "--sent", "--actor", "alice")
 
     assert state(stream_id) is State.ACCEPTED
+    assert events(stream_id) == [("count_as_sent", f"alice by {ME}")]
+    assert trail()[0][1] == f"alice by {ME}"
 
 
 def test_sending_again_is_refused_while_bytes_may_still_leave() -> None:
@@ -191,19 +167,6 @@ def test_a_mail_counted_as_not_sent_is_not_requeued_while_bytes_may_still_leave(
     assert state(stream_id) is State.WAITING
 
 
-@pytest.mark.parametrize("button", BUTTONS)
-def test_a_repeated_click_changes_nothing(button: str) -> None:
-    stream_id = cast.doubtful()
-    cast.pass_grace(stream_id)
-    run("resolve", name(stream_id), button)
-    before = state(stream_id), cast.batches(stream_id), events(stream_id), trail()
-
-    output = refusal("resolve", name(stream_id), button)
-
-    assert output.startswith("Nothing changed: meanwhile it ")
-    assert (state(stream_id), cast.batches(stream_id), events(stream_id), trail()) == before
-
-
 def test_a_doubt_that_evidence_ended_is_left_as_evidence_says() -> None:
     stream_id = cast.doubtful()
     ledger.record(stream_id, [Evidence(1, sent(0), "ses")])
@@ -219,6 +182,7 @@ def test_of_a_cancelled_stream_nothing_is_sent_again_but_doubts_end() -> None:
     cast.pass_grace(stream_id)
     ledger.cancel(stream_id, actor="bob")
 
+    assert "its stream was cancelled, so it is not sent again." in run("resolve")[3]
     assert (
         "its stream was cancelled NOW by bob, so nothing of it is sent any more. See postledger why"
         in refusal("resolve", name(stream_id), "--send-again")
@@ -349,16 +313,16 @@ def _disproved(stream_id: int) -> None:
     ledger.record(stream_id, [Evidence(1, refused(0), "ses")])
 
 
-@pytest.mark.parametrize(
-    "fail", [_refused, _given_up, _invalid, cast.poison, _counted_as_not_sent, _disproved]
-)
-def test_a_failure_is_found_however_it_failed(fail: object) -> None:
-    stream_id = cast.stream(mails=1)
-    assert callable(fail)
-    fail(stream_id)
-    assert state(stream_id) is State.FAILED
-
-    assert [mail.position for mail in undecided.find_undecided(stream_id, State.FAILED)] == [0]
+def test_a_failure_is_found_however_it_failed() -> None:
+    fates: list[Callable[[int], object]] = [
+        *(_refused, _given_up, _invalid, cast.poison, _counted_as_not_sent, _disproved)
+    ]
+    for fail in fates:
+        stream_id = cast.stream(mails=1)
+        fail(stream_id)
+        found = undecided.find_undecided(stream_id, State.FAILED)
+        assert state(stream_id) is State.FAILED, fail
+        assert [mail.position for mail in found] == [0], fail
 
 
 def test_a_failure_beside_mails_that_are_with_the_provider_is_left_alone() -> None:
@@ -374,76 +338,48 @@ def test_a_failure_beside_mails_that_are_with_the_provider_is_left_alone() -> No
     assert state(stream_id) is State.FAILED
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["resolve", "ID"], "Choose a decision: --sent, --not-sent or --send-again."),
-        (["resolve", "--sent"], "Give the id of a mail, or --stream NUMBER"),
-        (["requeue"], "Give the id of a mail, or --stream NUMBER"),
-        (
-            ["resolve", "ID", "--stream", "17", "--sent"],
-            "either the id of a mail or --stream",
-        ),
-        (["requeue", "ID", "--code", "BUSY"], "--code requires --stream NUMBER."),
-        (["resolve", "ID", "--sent", "--not-sent"], "not allowed with argument"),
-        (
-            ["resolve", "nonsense", "--sent"],
-            "There is no delivery nonsense.",
-        ),
-        (["requeue", "nonsense"], "There is no delivery nonsense."),
-        (["resolve", "--stream", "17"], "There is no stream 17; see postledger stream list."),
-        (["stream", "hold", "17"], "There is no stream 17; see postledger stream list."),
-        (["stream", "release", "99999999999999999999"], "There is no stream 99999999999999999999"),
-        (["stream", "list", "--workspace", "acmee"], "There is no workspace “acmee”"),
-        (
-            ["stream", "hold", "17", "--until", "soon"],
-            "'soon' is not a time: use the form",
-        ),
-    ],
-)
-def test_what_cannot_be_meant_is_refused_with_what_to_give(
-    arguments: list[str], message: str
-) -> None:
+def test_what_cannot_be_meant_is_refused_with_what_to_give() -> None:
     stream_id = cast.doubtful()
-
-    output = refusal(*(name(stream_id) if word == "ID" else word for word in arguments))
-
-    assert message in output
+    for line, message in {
+        "resolve ID": "Choose a decision: --sent, --not-sent or --send-again.",
+        "resolve --sent": "Give the id of a mail, or --stream NUMBER",
+        "requeue": "Give the id of a mail, or --stream NUMBER",
+        "resolve ID --stream 17 --sent": "either the id of a mail or --stream",
+        "requeue ID --code BUSY": "--code requires --stream NUMBER.",
+        "resolve ID --sent --not-sent": "not allowed with argument",
+        "resolve nonsense --sent": "There is no delivery nonsense.",
+        "requeue nonsense": "There is no delivery nonsense.",
+        "resolve --stream 17": "There is no stream 17; see postledger stream list.",
+        "stream hold 17": "There is no stream 17; see postledger stream list.",
+        "stream release 99999999999999999999": "There is no stream 99999999999999999999",
+        "stream list --workspace acmee": "There is no workspace “acmee”",
+        "stream hold 17 --until soon": "'soon' is not a time: use the form",
+    }.items():
+        assert message in refusal(*line.replace("ID", name(stream_id)).split()), line
     assert state(stream_id) is State.IN_DOUBT
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["resolve", "--stream", "NUMBER"],
-        *(["resolve", "--stream", "NUMBER", button] for button in BUTTONS),
-        ["requeue", "--stream", "NUMBER"],
-        ["stream", "hold", "NUMBER"],
-        ["stream", "release", "NUMBER"],
-        ["stream", "cancel", "NUMBER", "--yes"],
-    ],
-)
-def test_another_workspaces_stream_is_not_found(arguments: list[str]) -> None:
+def test_another_workspaces_streams_and_mails_are_not_found() -> None:
     stream_id = cast.doubtful(workspace="globex")
     cast.sender("acme")
-    named = [str(stream_id) if word == "NUMBER" else word for word in arguments]
-
-    assert refusal(*named, "--workspace", "acme") == (
-        f"acme has no stream {stream_id}; see postledger stream list --workspace acme."
-    )
+    other = ("--workspace", "acme")
+    for line in (
+        "resolve --stream NUMBER",
+        *(f"resolve --stream NUMBER {button}" for button in BUTTONS),
+        "requeue --stream NUMBER",
+        "stream hold NUMBER",
+        "stream release NUMBER",
+        "stream cancel NUMBER --yes",
+    ):
+        assert refusal(*line.replace("NUMBER", str(stream_id)).split(), *other) == (
+            f"acme has no stream {stream_id}; see postledger stream list --workspace acme."
+        ), line
+    for command in (["resolve", "--sent"], ["requeue"]):
+        assert refusal(*command, name(stream_id), *other) == (
+            f"There is no delivery {name(stream_id)} in workspace “acme”."
+        )
     assert state(stream_id) is State.IN_DOUBT
     assert trail() == []
-
-
-@pytest.mark.parametrize("command", [["resolve", "--sent"], ["requeue"]])
-def test_another_workspaces_mail_is_not_found(command: list[str]) -> None:
-    stream_id = cast.doubtful(workspace="globex")
-    cast.sender("acme")
-
-    assert refusal(*command, name(stream_id), "--workspace", "acme") == (
-        f"There is no delivery {name(stream_id)} in workspace “acme”."
-    )
-    assert state(stream_id) is State.IN_DOUBT
 
 
 def test_a_command_line_is_read_as_it_is_typed(capsys: pytest.CaptureFixture[str]) -> None:

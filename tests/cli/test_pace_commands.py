@@ -43,22 +43,17 @@ def test_the_limits_of_a_sender_are_set_shown_and_removed() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "advice"),
-    [
-        (("--per-second", "0"), "To let mail wait, hold its stream: postledger stream hold."),
-        (("--per-second", "nan"), "use a number from 0.00001 to 10,000, such as 5 or 0.5"),
-        (("--per-second", "fast"), "use one such as 5 or 0.5, or none for no limit"),
-        (("--per-hour", "0"), "To end a limit, write none."),
-        (("--per-hour", "1.5"), "use one such as 100, or none for no limit"),
-        (("--per-day", "-5"), "use 1 to 1,000,000,000"),
-        (("--per-day", "1,000"), "use one such as 100, or none for no limit"),
-    ],
-)
-def test_a_wrong_limit_is_refused_with_the_right_form(
-    options: tuple[str, ...], advice: str
-) -> None:
-    assert advice in refusal("sender", "limit", "acme", NEWS, *options)
+def test_a_wrong_limit_is_refused_with_the_right_form() -> None:
+    for option, value, advice in (
+        ("--per-second", "0", "To let mail wait, hold its stream: postledger stream hold."),
+        ("--per-second", "nan", "use a number from 0.00001 to 10,000, such as 5 or 0.5"),
+        ("--per-second", "fast", "use one such as 5 or 0.5, or none for no limit"),
+        ("--per-hour", "0", "To end a limit, write none."),
+        ("--per-hour", "1.5", "use one such as 100, or none for no limit"),
+        ("--per-day", "-5", "use 1 to 1,000,000,000"),
+        ("--per-day", "1,000", "use one such as 100, or none for no limit"),
+    ):
+        assert advice in refusal("sender", "limit", "acme", NEWS, option, value)
 
 
 def test_the_hours_of_a_sender_are_set_shown_and_removed() -> None:
@@ -107,24 +102,17 @@ def test_the_hours_of_a_workspace_hold_beside_those_of_its_senders() -> None:
     assert Workspace.objects.get(name="acme").working_hours is None
 
 
-@pytest.mark.parametrize(
-    ("arguments", "advice"),
-    [
-        (("9-18",), "use the form 09:00-18:00"),
-        (("09:00-18:00", "--days", "weekdays"), "as in mon-fri or sat,sun"),
-        (("09:00-18:00", "--zone", "Berlin"), "use an IANA name such as Europe/Lisbon"),
-        (("--days", "mon-fri"), "Use 1 to 24 times of the form 09:00-18:00"),
-        (("none", "09:00-18:00"), "none removes the hours: use it alone"),
-        (("none", "--days", "mon"), "none removes the hours: use it alone"),
-    ],
-)
-@pytest.mark.parametrize(
-    "subject", [("sender", "hours", "acme", NEWS), ("workspace", "hours", "acme")]
-)
-def test_wrong_hours_are_refused_with_the_right_form(
-    subject: tuple[str, ...], arguments: tuple[str, ...], advice: str
-) -> None:
-    assert advice in refusal(*subject, *arguments)
+def test_wrong_hours_are_refused_with_the_right_form() -> None:
+    for arguments, advice in {
+        ("9-18",): "use the form 09:00-18:00",
+        ("09:00-18:00", "--days", "weekdays"): "as in mon-fri or sat,sun",
+        ("09:00-18:00", "--zone", "Berlin"): "use an IANA name such as Europe/Lisbon",
+        ("--days", "mon-fri"): "Use 1 to 24 times of the form 09:00-18:00",
+        ("none", "09:00-18:00"): "none removes the hours: use it alone",
+        ("none", "--days", "mon"): "none removes the hours: use it alone",
+    }.items():
+        for subject in (("sender", "hours", "acme", NEWS), ("workspace", "hours", "acme")):
+            assert advice in refusal(*subject, *arguments)
     assert not Sender.objects.exclude(working_hours=None).exists()
     assert not Workspace.objects.exclude(working_hours=None).exists()
 
@@ -152,20 +140,14 @@ def test_a_key_is_created_for_a_member_and_listed_with_it() -> None:
     assert for_nobody.endswith("never used")
 
 
-@pytest.mark.parametrize(
-    ("command", "unknown"),
-    [
+def test_senders_and_members_of_another_workspace_are_unknown() -> None:
+    for command, unknown in (
         (("sender", "limit", "globex", NEWS, "--per-day", "1"), "sender"),
         (("sender", "hours", "globex", NEWS, "09:00-18:00"), "sender"),
         (("member", "limit", "globex", ALICE, "--per-day", "1"), "member"),
         (("key", "create", "globex", "--name", "shop", "--member", ALICE), "member"),
-    ],
-)
-def test_senders_and_members_of_another_workspace_are_unknown(
-    command: tuple[str, ...], unknown: str
-) -> None:
-    refused = refusal(*command)
-
-    assert refused.startswith(f"globex has no {unknown} ")
-    assert f"see postledger {unknown} list globex" in refused
+    ):
+        refused = refusal(*command)
+        assert refused.startswith(f"globex has no {unknown} ")
+        assert f"see postledger {unknown} list globex" in refused
     assert not ApiKey.objects.exists()

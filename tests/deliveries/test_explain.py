@@ -3,8 +3,6 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from postledger.deliveries.entries import AttemptOutcome, Decision, Hold, HoldScope, StreamKind
 from postledger.deliveries.explanations import explain, history_texts
 from postledger.deliveries.explanations.reason_texts import explain_reason
@@ -88,46 +86,26 @@ def test_a_story_opens_with_who_and_when() -> None:
     ]
 
 
-@pytest.mark.parametrize("reason", Reason)
-def test_a_wait_says_since_when_why_and_what_will_move_it(reason: Reason) -> None:
-    why, moved_by = explain_reason(reason).why, explain_reason(reason).moved_by
-
-    story = tell_of(replace(WORK, reason=reason))
-
-    assert story == [f"It has waited since 2026-11-15 12:00:00 UTC because {why}; {moved_by}, now."]
-
-
-def test_a_wait_for_later_names_the_time() -> None:
-    [sentence] = tell_of(replace(WORK, reason=Reason.RETRY, due_at=NOON + MINUTE))
-
-    assert sentence.endswith("; the next attempt is made, at 2026-11-15 12:01:00 UTC.")
+def test_a_wait_says_since_when_why_and_what_will_move_it() -> None:
+    for reason in Reason:
+        why, moved_by = explain_reason(reason).why, explain_reason(reason).moved_by
+        assert tell_of(replace(WORK, reason=reason)) == [
+            f"It has waited since 2026-11-15 12:00:00 UTC because {why}; {moved_by}, now."
+        ]
+    [later] = tell_of(replace(WORK, reason=Reason.RETRY, due_at=NOON + MINUTE))
+    assert later.endswith("; the next attempt is made, at 2026-11-15 12:01:00 UTC.")
 
 
-@pytest.mark.parametrize(
-    ("is_armed", "sentence"),
-    [
-        (
-            False,
-            (
-                "It is with a worker now (try 2, w1);"
-                " without news by 2026-11-15 12:01:00 UTC it goes back to the queue."
-            ),
-        ),
-        (
-            True,
-            (
-                "It is with the provider now (try 2, w1);"
-                " without news by 2026-11-15 12:01:00 UTC it becomes in doubt."
-            ),
-        ),
-    ],
-)
-def test_leased_work_says_who_has_it_and_what_its_loss_would_mean(
-    *, is_armed: bool, sentence: str
-) -> None:
-    leased = replace(WORK, try_number=2, holder="w1", lease_until=NOON + MINUTE, is_armed=is_armed)
+def test_leased_work_says_who_has_it_and_what_its_loss_would_mean() -> None:
+    leased = replace(WORK, try_number=2, holder="w1", lease_until=NOON + MINUTE)
+    without_news = "without news by 2026-11-15 12:01:00 UTC"
 
-    assert tell_of(leased) == [sentence]
+    assert tell_of(leased) == [
+        f"It is with a worker now (try 2, w1); {without_news} it goes back to the queue."
+    ]
+    assert tell_of(replace(leased, is_armed=True)) == [
+        f"It is with the provider now (try 2, w1); {without_news} it becomes in doubt."
+    ]
 
 
 def test_a_wait_without_a_batch_is_called_wrong() -> None:
@@ -142,120 +120,73 @@ def test_a_wait_after_a_doubt_keeps_the_doubt_in_sight() -> None:
     assert sentence == "Whether the provider took try 1 and 2 is not known."
 
 
-@pytest.mark.parametrize("outcome", AttemptOutcome)
-def test_every_outcome_is_told_with_its_try_and_what_the_provider_said(
-    outcome: AttemptOutcome,
-) -> None:
-    attempt = AttemptFacts(2, NOON, outcome, State.FAILED, "CODE", "The detail.")
-
-    sentence, _ = tell(replace(DELIVERY, history=[attempt]))
-
-    assert sentence.startswith("2026-11-15 12:00:00 UTC, try 2: ")
-    assert "(CODE: The detail)" in sentence
-    assert sentence.endswith(".")
-
-
-def test_outcomes_are_told_apart() -> None:
-    attempts = [
-        AttemptFacts(1, NOON, outcome, State.WAITING, None, None) for outcome in AttemptOutcome
-    ]
-
-    sentences = tell(replace(DELIVERY, history=attempts))[:-1]
-
-    assert len(set(sentences)) == len(AttemptOutcome)
+def test_every_outcome_is_told_apart_with_its_try_and_what_the_provider_said() -> None:
+    said = []
+    for outcome in AttemptOutcome:
+        attempt = AttemptFacts(2, NOON, outcome, State.FAILED, "CODE", "The detail.")
+        sentence, _ = tell(replace(DELIVERY, history=[attempt]))
+        assert sentence.startswith("2026-11-15 12:00:00 UTC, try 2: ")
+        assert "(CODE: The detail)" in sentence
+        assert sentence.endswith(".")
+        said.append(sentence)
+    assert len(set(said)) == len(AttemptOutcome)
 
 
-@pytest.mark.parametrize(
-    ("code", "detail", "tail"),
-    [
-        ("CODE", None, " (CODE)."),
-        (None, "Why", " (Why)."),
-        (None, None, "for good."),
-        ("CODE", "", " (CODE)."),
-    ],
-)
-def test_what_the_provider_did_not_say_is_left_out(
-    code: str | None, detail: str | None, tail: str
-) -> None:
-    attempt = AttemptFacts(1, NOON, AttemptOutcome.REFUSED, State.FAILED, code, detail)
-
-    sentence, _ = tell(replace(DELIVERY, history=[attempt]))
-
-    assert sentence.endswith(tail)
-
-
-def test_a_detail_that_repeats_the_outcome_is_left_out() -> None:
+def test_an_attempt_is_told_without_repetition_and_with_what_it_left_open() -> None:
+    refused, lost = AttemptOutcome.REFUSED, AttemptOutcome.LEASE_LOST
+    failed, doubtful = State.FAILED, State.IN_DOUBT
     detail = "Its worker was lost while the mail was with the provider."
-    attempt = AttemptFacts(1, NOON, AttemptOutcome.LEASE_LOST, State.IN_DOUBT, None, detail)
-
-    sentence, _ = tell(replace(DELIVERY, history=[attempt]))
-
-    assert sentence.endswith("try 1: its worker was lost while the mail was with the provider.")
-
-
-def test_the_last_attempt_says_that_it_was_the_last() -> None:
-    attempt = AttemptFacts(5, NOON, AttemptOutcome.TRY_LATER, State.FAILED, "BUSY", None)
-
-    sentence, _ = tell(replace(DELIVERY, history=[attempt]))
-
-    assert sentence.endswith("asked to try later (BUSY); that was the last attempt.")
-
-
-@pytest.mark.parametrize(
-    "outcome", [AttemptOutcome.REFUSED, AttemptOutcome.SUPPRESSED, AttemptOutcome.NOT_SENT]
-)
-def test_a_result_that_could_not_end_an_older_doubt_says_so(outcome: AttemptOutcome) -> None:
-    attempt = AttemptFacts(2, NOON, outcome, State.IN_DOUBT, None, None)
-
-    sentence, _ = tell(replace(DELIVERY, history=[attempt]))
-
-    assert sentence.endswith("; an earlier try is in doubt, so it stays in doubt.")
+    stays = "; an earlier try is in doubt, so it stays in doubt."
+    for outcome, state, code, said, tail in (
+        (refused, failed, "CODE", None, " (CODE)."),
+        (refused, failed, None, "Why", " (Why)."),
+        (refused, failed, None, None, "for good."),
+        (refused, failed, "CODE", "", " (CODE)."),
+        (lost, doubtful, None, detail, f"try 2: {detail[0].lower()}{detail[1:]}"),
+        (
+            *(AttemptOutcome.TRY_LATER, failed, "BUSY", None),
+            "asked to try later (BUSY); that was the last attempt.",
+        ),
+        (refused, doubtful, None, None, stays),
+        (AttemptOutcome.SUPPRESSED, doubtful, None, None, stays),
+        (AttemptOutcome.NOT_SENT, doubtful, None, None, stays),
+    ):
+        attempt = AttemptFacts(2, NOON, outcome, state, code, said)
+        sentence, _ = tell(replace(DELIVERY, history=[attempt]))
+        assert sentence.endswith(tail), sentence
+    for outcome in (AttemptOutcome.IN_DOUBT, lost):
+        attempt = AttemptFacts(1, NOON, outcome, doubtful, None, None)
+        assert "stays" not in tell(replace(DELIVERY, history=[attempt]))[0]
 
 
-@pytest.mark.parametrize("outcome", [AttemptOutcome.IN_DOUBT, AttemptOutcome.LEASE_LOST])
-def test_a_doubtful_outcome_needs_no_more_words(outcome: AttemptOutcome) -> None:
-    attempt = AttemptFacts(1, NOON, outcome, State.IN_DOUBT, None, None)
-
-    sentence, _ = tell(replace(DELIVERY, history=[attempt]))
-
-    assert "stays" not in sentence
-
-
-@pytest.mark.parametrize(
-    ("kind", "clause"),
-    [
-        ("proved_accepted", "evidence came that the provider took it (bob)"),
-        ("proved_not_accepted", "evidence came that the provider did not take it (bob)"),
-        (Decision.COUNT_AS_SENT, "bob counted it as sent"),
-        (Decision.COUNT_AS_NOT_SENT, "bob counted it as not sent"),
-        (Decision.SEND_AGAIN, "bob chose to send it again"),
-        ("requeued", "bob requeued it"),
-        ("open", "bob reported “open”"),
-    ],
-)
-def test_an_event_says_who_did_what(kind: str, clause: str) -> None:
-    first, _ = tell(replace(DELIVERY, history=[EventFacts(NOON, kind, "bob", 1)]))
-
-    assert first == f"2026-11-15 12:00:00 UTC, try 1: {clause}."
+def test_an_event_says_who_did_what() -> None:
+    for kind, clause in {
+        "proved_accepted": "evidence came that the provider took it (bob)",
+        "proved_not_accepted": "evidence came that the provider did not take it (bob)",
+        Decision.COUNT_AS_SENT: "bob counted it as sent",
+        Decision.COUNT_AS_NOT_SENT: "bob counted it as not sent",
+        Decision.SEND_AGAIN: "bob chose to send it again",
+        "requeued": "bob requeued it",
+        "open": "bob reported “open”",
+    }.items():
+        first, _ = tell(replace(DELIVERY, history=[EventFacts(NOON, kind, "bob", 1)]))
+        assert first == f"2026-11-15 12:00:00 UTC, try 1: {clause}."
+    of_no_try, _ = tell(replace(DELIVERY, history=[EventFacts(NOON, "delivered", "ses", 0)]))
+    assert of_no_try == "2026-11-15 12:00:00 UTC: ses reported “delivered”."
 
 
-@pytest.mark.parametrize(
-    ("report", "clause"),
-    [
-        ("delivered", "the recipient's server took it"),
-        ("bounced", "it bounced for good (Permanent/NoEmail: 550 No such user)"),
-        ("complained", "the recipient reported it as spam"),
-        ("not_spam", "the recipient said that it is no spam"),
-        ("unknown", "the provider reported “Moved”"),
-    ],
-)
-def test_a_report_of_the_provider_is_part_of_the_story(report: str, clause: str) -> None:
-    details = ("Permanent/NoEmail", "550 No such user.") if report == "bounced" else ("", "")
-    fact = ReportFacts(NOON, report, "Moved", 1, *details, received_at=NOON)
-
-    first, _ = tell(replace(DELIVERY, history=[fact]))
-
-    assert first == f"2026-11-15 12:00:00 UTC, try 1: {clause}."
+def test_a_report_of_the_provider_is_part_of_the_story() -> None:
+    for report, clause in {
+        "delivered": "the recipient's server took it",
+        "bounced": "it bounced for good (Permanent/NoEmail: 550 No such user)",
+        "complained": "the recipient reported it as spam",
+        "not_spam": "the recipient said that it is no spam",
+        "unknown": "the provider reported “Moved”",
+    }.items():
+        details = ("Permanent/NoEmail", "550 No such user.") if report == "bounced" else ("", "")
+        fact = ReportFacts(NOON, report, "Moved", 1, *details, received_at=NOON)
+        first, _ = tell(replace(DELIVERY, history=[fact]))
+        assert first == f"2026-11-15 12:00:00 UTC, try 1: {clause}."
 
 
 def test_every_counter_and_every_kind_of_event_has_a_sentence() -> None:
@@ -278,33 +209,19 @@ def test_a_stream_says_what_was_reported_beside_its_books() -> None:
     assert reported.startswith("Reported of 6 mails")
 
 
-def test_an_event_of_no_try_in_particular_names_none() -> None:
-    first, _ = tell(replace(DELIVERY, history=[EventFacts(NOON, "delivered", "ses", 0)]))
-
-    assert first == "2026-11-15 12:00:00 UTC: ses reported “delivered”."
-
-
-@pytest.mark.parametrize(
-    ("state", "clause"),
-    [
-        (State.ACCEPTED, "It was accepted"),
-        (State.FAILED, "It failed"),
-        (State.SKIPPED, "It was skipped"),
-        (State.SUPPRESSED, "It was suppressed"),
-        (State.EXPIRED, "It expired"),
-        (State.CANCELLED, "It was cancelled"),
-    ],
-)
-def test_an_end_says_which_when_and_after_how_much(state: State, clause: str) -> None:
-    ended = replace(DELIVERY, state=state, settled_at=NOON, attempts=1, work=None)
-
-    assert tell(ended) == [f"{clause} at 2026-11-15 12:00:00 UTC, after 1 attempt."]
-
-
-def test_an_end_names_the_providers_id_and_the_code() -> None:
+def test_an_end_says_which_when_and_after_how_much() -> None:
+    for state, clause in {
+        State.ACCEPTED: "It was accepted",
+        State.FAILED: "It failed",
+        State.SKIPPED: "It was skipped",
+        State.SUPPRESSED: "It was suppressed",
+        State.EXPIRED: "It expired",
+        State.CANCELLED: "It was cancelled",
+    }.items():
+        ended = replace(DELIVERY, state=state, settled_at=NOON, attempts=1, work=None)
+        assert tell(ended) == [f"{clause} at 2026-11-15 12:00:00 UTC, after 1 attempt."]
     [sent] = tell(replace(DELIVERY, state=State.ACCEPTED, message_id="ses-1", attempts=2))
     [failed] = tell(replace(DELIVERY, state=State.FAILED, code="BUSY"))
-
     assert sent == "It was accepted as ses-1, after 2 attempts."
     assert failed == "It failed (BUSY), after 0 attempts."
 
@@ -337,23 +254,15 @@ def test_a_fresh_doubt_says_until_when_it_cannot_be_sent_again() -> None:
     assert len(later) == 2
 
 
-@pytest.mark.parametrize("reason", Reason)
-def test_a_hold_says_who_why_and_until_what(reason: Reason) -> None:
-    held = replace(STREAM, holds=(Hold(reason, NOON, None, "bob", "", HoldScope.STREAM),))
-
-    sentence, _ = tell(DELIVERY, held)
-
-    assert sentence == (
-        "The stream has been held since 2026-11-15 12:00:00 UTC by bob"
-        f" because {explain_reason(reason).why}, until {explain_reason(reason).moved_by}."
-    )
-
-
-def test_a_hold_with_an_end_names_it() -> None:
-    pause = replace(PAUSE, until=NOON + MINUTE)
-
-    sentence, _ = tell(DELIVERY, replace(STREAM, holds=(pause,)))
-
+def test_a_hold_says_who_why_and_until_what() -> None:
+    for reason in Reason:
+        hold = Hold(reason, NOON, None, "bob", "", HoldScope.STREAM)
+        sentence, _ = tell(DELIVERY, replace(STREAM, holds=(hold,)))
+        assert sentence == (
+            "The stream has been held since 2026-11-15 12:00:00 UTC by bob"
+            f" because {explain_reason(reason).why}, until {explain_reason(reason).moved_by}."
+        )
+    sentence, _ = tell(DELIVERY, replace(STREAM, holds=(replace(PAUSE, until=NOON + MINUTE),)))
     assert sentence.endswith("because a person paused it, until 2026-11-15 12:01:00 UTC.")
 
 
@@ -367,36 +276,27 @@ def test_every_hold_is_told_first_the_one_that_ends_last() -> None:
     assert waiting.endswith("; it goes on when all holds have ended.")
 
 
-def test_a_block_says_when_mail_fails_and_what_prevents_it() -> None:
+def test_a_block_says_when_mail_fails_what_prevents_it_and_what_becomes_of_mail() -> None:
+    over = replace(CODED_BLOCK, fails_at=NOON)
     _, sentence, waiting = tell(DELIVERY, replace(STREAM, holds=(CODED_BLOCK,)))
+    _, failing, _ = tell(DELIVERY, replace(STREAM, holds=(over,)))
+    *_, held = tell(DELIVERY, replace(STREAM, holds=(BLOCK,)))
 
     assert sentence == (
         "If nobody releases it, or holds or releases one of its streams, before"
         " 2026-11-15 13:00:00 UTC, its mail that is due then fails with SES_ACCOUNT_SENDING_PAUSED."
     )
     assert waiting.endswith("; it goes on when the hold ends.")
-
-
-def test_a_block_that_nobody_ended_says_what_becomes_of_mail() -> None:
-    over = replace(CODED_BLOCK, fails_at=NOON)
-
-    _, sentence, _ = tell(DELIVERY, replace(STREAM, holds=(over,)))
-
-    assert sentence == (
+    assert failing == (
         "Nobody acted in time: mail of it fails with SES_ACCOUNT_SENDING_PAUSED when it is due."
     )
+    assert held.endswith("because it is due; it goes on when the hold ends.")
 
 
 def test_a_used_up_quota_says_what_follows_its_hold() -> None:
-    until = NOON + MINUTE
-    hold = Hold(
-        Reason.QUOTA_EXHAUSTED,
-        NOON,
-        until,
-        "dispatcher",
-        "Daily message quota exceeded.",
-        HoldScope.SENDER,
-    )
+    detail = "Daily message quota exceeded."
+    until, scope = NOON + MINUTE, HoldScope.SENDER
+    hold = Hold(Reason.QUOTA_EXHAUSTED, NOON, until, "dispatcher", detail, scope)
 
     sentence, _ = tell(DELIVERY, replace(STREAM, holds=(hold,)))
 
@@ -408,35 +308,21 @@ def test_a_used_up_quota_says_what_follows_its_hold() -> None:
     )
 
 
-def test_held_work_does_not_claim_that_a_worker_takes_it_now() -> None:
-    *_, sentence = tell(DELIVERY, replace(STREAM, holds=(BLOCK,)))
-
-    assert sentence.endswith("because it is due; it goes on when the hold ends.")
-
-
-@pytest.mark.parametrize("scope", HoldScope)
-def test_a_hold_that_is_over_is_not_told(scope: HoldScope) -> None:
-    over = replace(PAUSE, until=NOON, scope=scope)
-
-    assert tell(DELIVERY, replace(STREAM, holds=(over,))) == tell(DELIVERY)
+def test_a_hold_that_is_over_is_not_told() -> None:
+    for scope in HoldScope:
+        over = replace(PAUSE, until=NOON, scope=scope)
+        assert tell(DELIVERY, replace(STREAM, holds=(over,))) == tell(DELIVERY)
 
 
 def test_a_cancelled_stream_says_what_becomes_of_the_rest() -> None:
-    cancelled = replace(STREAM, cancelled_at=NOON, cancelled_by="bob", holds=(PAUSE,))
-
-    first, then = tell(DELIVERY, cancelled)
+    cancelled = replace(STREAM, cancelled_at=NOON, cancelled_by="bob")
+    first, then = tell(DELIVERY, replace(cancelled, holds=(PAUSE,)))
+    blocked, fails = tell(DELIVERY, replace(cancelled, block_code="SES_CREDENTIALS"))
 
     assert first == "The stream was cancelled 2026-11-15 12:00:00 UTC by bob."
     assert then.endswith("; it will be booked as cancelled.")
-
-
-def test_a_stream_that_was_cancelled_while_blocked_says_with_what_the_rest_fails() -> None:
-    cancelled = replace(STREAM, cancelled_at=NOON, cancelled_by="bob", block_code="SES_CREDENTIALS")
-
-    first, then = tell(DELIVERY, cancelled)
-
-    assert first.endswith("by bob, while the provider refused its sender.")
-    assert then.endswith("; it will be booked as failed (SES_CREDENTIALS).")
+    assert blocked.endswith("by bob, while the provider refused its sender.")
+    assert fails.endswith("; it will be booked as failed (SES_CREDENTIALS).")
 
 
 def test_a_stream_tells_its_books_as_a_sum() -> None:
@@ -452,18 +338,16 @@ def test_a_stream_tells_its_books_as_a_sum() -> None:
     ]
 
 
-@pytest.mark.parametrize("reason", Reason)
-def test_a_stream_says_why_its_work_waits(reason: Reason) -> None:
-    wait = WaitSummary(reason, 3, 1200, 1, NOON + MINUTE, NOON)
-    why, moved_by = explain_reason(reason).why, explain_reason(reason).moved_by
-
-    *_, sentence = explain.explain_stream(STREAM, Books(1200, {}), [wait], now=NOON)
-
-    assert sentence == (
-        f"Work has waited since 2026-11-15 12:00:00 UTC because {why}"
-        " (3 batches, 1200 positions, 1 batch with a worker now);"
-        f" {moved_by}, from 2026-11-15 12:01:00 UTC."
-    )
+def test_a_stream_says_why_its_work_waits() -> None:
+    for reason in Reason:
+        wait = WaitSummary(reason, 3, 1200, 1, NOON + MINUTE, NOON)
+        why, moved_by = explain_reason(reason).why, explain_reason(reason).moved_by
+        *_, sentence = explain.explain_stream(STREAM, Books(1200, {}), [wait], now=NOON)
+        assert sentence == (
+            f"Work has waited since 2026-11-15 12:00:00 UTC because {why}"
+            " (3 batches, 1200 positions, 1 batch with a worker now);"
+            f" {moved_by}, from 2026-11-15 12:01:00 UTC."
+        )
 
 
 def test_a_held_stream_moves_when_the_hold_ends() -> None:

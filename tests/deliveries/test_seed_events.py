@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
@@ -21,6 +22,8 @@ from tests.deliveries import views
 
 pytestmark = pytest.mark.django_db
 
+type Result = Callable[[int], Entry]
+
 PROVIDER_KINDS = {
     "delivered": "delivered",
     "opened": "open",
@@ -33,58 +36,40 @@ PROVIDER_KINDS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("result", "expected"),
-    [
-        (views.sent, ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT"]),
-        (views.refused, ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "FAILED"]),
-        (views.exhausted, ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "FAILED"]),
-        (views.busy, ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "RETRY_SCHEDULED"]),
-        (views.throttled, ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "RETRY_SCHEDULED"]),
-        (views.blocked, ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "RETRY_SCHEDULED"]),
-        (entries.in_doubt, ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "IN_DOUBT"]),
-        (entries.not_sent, ["RECEIVED", "VALIDATED", "RETRY_SCHEDULED"]),
-    ],
-)
-def test_a_result_is_told_as_the_steps_that_led_to_it(
-    result: Callable[[int], Entry], expected: list[str]
-) -> None:
-    stream_id = cast.stream(mails=1)
-
-    cast.book(stream_id, result)
-
-    assert views.events(stream_id) == expected
-
-
-@pytest.mark.parametrize(
-    ("verdict", "expected"),
-    [
-        (views.invalid, ["RECEIVED", "VALIDATION_FAILED", "FAILED"]),
-        (views.suppressed, ["RECEIVED", "SUPPRESSED"]),
-        (views.skipped, ["RECEIVED", "SKIPPED"]),
-        (entries.expired, ["RECEIVED", "EXPIRED"]),
-    ],
-)
-def test_a_verdict_was_never_handed_over(
-    verdict: Callable[[int], Entry], expected: list[str]
-) -> None:
-    stream_id = cast.stream(mails=1)
-
-    cast.judge(stream_id, verdict)
-
-    assert views.events(stream_id) == expected
+def test_a_result_is_told_as_the_steps_that_led_to_it() -> None:
+    handed_over = ["RECEIVED", "VALIDATED", "SENT_ATTEMPT"]
+    steps: dict[Result, list[str]] = {
+        views.sent: [*handed_over, "SENT"],
+        views.refused: [*handed_over, "FAILED"],
+        views.exhausted: [*handed_over, "FAILED"],
+        views.busy: [*handed_over, "RETRY_SCHEDULED"],
+        views.throttled: [*handed_over, "RETRY_SCHEDULED"],
+        views.blocked: [*handed_over, "RETRY_SCHEDULED"],
+        entries.in_doubt: [*handed_over, "IN_DOUBT"],
+        entries.not_sent: ["RECEIVED", "VALIDATED", "RETRY_SCHEDULED"],
+    }
+    for result, expected in steps.items():
+        stream_id = cast.stream(mails=1)
+        cast.book(stream_id, result)
+        assert views.events(stream_id) == expected, result
+    verdicts: dict[Result, list[str]] = {
+        views.invalid: ["RECEIVED", "VALIDATION_FAILED", "FAILED"],
+        views.suppressed: ["RECEIVED", "SUPPRESSED"],
+        views.skipped: ["RECEIVED", "SKIPPED"],
+        entries.expired: ["RECEIVED", "EXPIRED"],
+    }
+    for verdict, expected in verdicts.items():
+        stream_id = cast.stream(mails=1)
+        cast.judge(stream_id, verdict)
+        assert views.events(stream_id) == expected, verdict
 
 
 def test_a_mail_that_waits_has_no_events_yet() -> None:
-    assert views.events(cast.stream(mails=1)) == []
-
-
-def test_a_mail_that_is_with_the_provider_has_no_events_yet() -> None:
     stream_id = cast.stream(mails=1)
-
+    waiting = views.events(stream_id)
     cast.armed(stream_id)
 
-    assert views.events(stream_id) == []
+    assert waiting == views.events(stream_id) == []
 
 
 def test_the_steps_before_a_result_are_dated_by_its_duration() -> None:
@@ -142,20 +127,21 @@ def test_a_cancelled_mail_says_so() -> None:
     assert views.events(stream_id) == ["CANCELLED"]
 
 
-@pytest.mark.parametrize("decision", Decision)
-def test_a_persons_word_on_a_doubt_is_an_event(decision: Decision) -> None:
-    stream_id = cast.stream(mails=1)
-    cast.lose(stream_id)
-    cast.pass_grace(stream_id)
+def test_a_persons_word_on_a_doubt_is_an_event() -> None:
+    for decision in Decision:
+        stream_id = cast.stream(mails=1)
+        cast.lose(stream_id)
+        cast.pass_grace(stream_id)
 
-    ledger.resolve(stream_id, [SeenDelivery(0, 1)], decision=decision, actor="bob")
+        ledger.resolve(stream_id, [SeenDelivery(0, 1)], decision=decision, actor="bob")
 
-    *steps, last = views.read("email_events", stream_id, order='"createdAt"')
-    assert [row["type"] for row in steps] == ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "IN_DOUBT"]
-    assert last["type"] == decision.upper()
-    assert last["metadata"]["actor"] == "bob"
-    assert last["metadata"]["attempt"] == 1
-    assert last["metadata"]["before"] == "in_doubt"
+        *steps, last = views.read("email_events", stream_id, order='"createdAt"')
+        told = [row["type"] for row in steps]
+        assert told == ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "IN_DOUBT"]
+        assert last["type"] == decision.upper()
+        assert last["metadata"]["actor"] == "bob"
+        assert last["metadata"]["attempt"] == 1
+        assert last["metadata"]["before"] == "in_doubt"
 
 
 def test_evidence_before_any_answer_tells_the_whole_way_and_where_it_is_known_from() -> None:
@@ -226,48 +212,37 @@ def test_a_passed_validation_lists_the_four_validations() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("code", "validation"),
-    [
-        ("INVALID_PAYLOAD", "INTEGRITY"),
-        ("OUTBOX_NOT_FOUND", "OUTBOX"),
-        ("RECIPIENT_NOT_FOUND", "RECIPIENT"),
-        ("INVALID_EMAIL", "RECIPIENT"),
-        ("template_missing_variable", "TEMPLATE"),
-    ],
-)
-def test_a_failed_validation_is_named_by_its_code(code: str, validation: str) -> None:
-    stream_id = cast.stream(mails=1)
-    cast.judge(stream_id, lambda at: entries.invalid(at, code=code))
-
-    _, failed, _ = views.read("email_events", stream_id, order='"createdAt"')
-
-    assert failed["metadata"]["validation"] == validation
+def test_a_failed_validation_is_named_by_its_code() -> None:
+    for code, validation in {
+        "INVALID_PAYLOAD": "INTEGRITY",
+        "OUTBOX_NOT_FOUND": "OUTBOX",
+        "RECIPIENT_NOT_FOUND": "RECIPIENT",
+        "INVALID_EMAIL": "RECIPIENT",
+        "template_missing_variable": "TEMPLATE",
+    }.items():
+        stream_id = cast.stream(mails=1)
+        cast.judge(stream_id, partial(entries.invalid, code=code))
+        _, failed, _ = views.read("email_events", stream_id, order='"createdAt"')
+        assert failed["metadata"]["validation"] == validation, code
 
 
-@pytest.mark.parametrize(
-    ("result", "code", "category"),
-    [
-        (views.refused, "NO", "PERMANENT_ERROR"),
-        (views.exhausted, "BUSY", "TRANSIENT_ERROR"),
-        (views.busy, "BUSY", "TRANSIENT_ERROR"),
-        (views.timed_out, "timeout", "TIMEOUT_ERROR"),
-        (views.throttled, "THROTTLED", "QUOTA_ERROR"),
-        (views.blocked, "KEY", "CONFIGURATION_ERROR"),
-        (entries.not_sent, "NOT_SENT", None),
-        (entries.in_doubt, "IN_DOUBT", "TRANSIENT_ERROR"),
-    ],
-)
-def test_a_failure_is_told_with_its_code_and_its_category(
-    result: Callable[[int], Entry], code: str, category: str | None
-) -> None:
-    stream_id = cast.stream(mails=1)
-    cast.book(stream_id, result)
-
-    *_, last = views.read("email_events", stream_id, order='"createdAt"')
-
-    assert last["metadata"]["errorCode"] == code
-    assert last["metadata"].get("errorCategory") == category
+def test_a_failure_is_told_with_its_code_and_its_category() -> None:
+    told: dict[Result, tuple[str, str | None]] = {
+        views.refused: ("NO", "PERMANENT_ERROR"),
+        views.exhausted: ("BUSY", "TRANSIENT_ERROR"),
+        views.busy: ("BUSY", "TRANSIENT_ERROR"),
+        views.timed_out: ("timeout", "TIMEOUT_ERROR"),
+        views.throttled: ("THROTTLED", "QUOTA_ERROR"),
+        views.blocked: ("KEY", "CONFIGURATION_ERROR"),
+        entries.not_sent: ("NOT_SENT", None),
+        entries.in_doubt: ("IN_DOUBT", "TRANSIENT_ERROR"),
+    }
+    for result, expected in told.items():
+        stream_id = cast.stream(mails=1)
+        cast.book(stream_id, result)
+        *_, last = views.read("email_events", stream_id, order='"createdAt"')
+        metadata = last["metadata"]
+        assert (metadata["errorCode"], metadata.get("errorCategory")) == expected, result
 
 
 def test_a_mail_without_an_answer_is_told_as_such() -> None:
@@ -360,9 +335,8 @@ def test_what_people_decide_is_no_provider_event() -> None:
     assert views.read("delivery_events", stream_id) == []
 
 
-@pytest.mark.parametrize(
-    ("kind", "result", "is_letter"),
-    [
+def test_giving_up_writes_a_dead_letter() -> None:
+    cases: list[tuple[StreamKind, Result, bool]] = [
         (StreamKind.CAMPAIGN, views.refused, True),
         (StreamKind.TOPIC, views.refused, True),
         (StreamKind.TRANSACTIONAL, views.refused, False),
@@ -372,42 +346,29 @@ def test_what_people_decide_is_no_provider_event() -> None:
         (StreamKind.CAMPAIGN, views.busy, False),
         (StreamKind.CAMPAIGN, views.sent, False),
         (StreamKind.CAMPAIGN, entries.in_doubt, False),
-    ],
-)
-def test_giving_up_writes_a_dead_letter(
-    kind: StreamKind, result: Callable[[int], Entry], *, is_letter: bool
-) -> None:
-    stream_id = cast.stream(kind, mails=1)
-
-    cast.book(stream_id, result)
-
-    assert [row["topic"] for row in views.read("dead_letters", stream_id)] == [kind] * is_letter
+    ]
+    for kind, result, is_letter in cases:
+        stream_id = cast.stream(kind, mails=1)
+        cast.book(stream_id, result)
+        topics = [row["topic"] for row in views.read("dead_letters", stream_id)]
+        assert topics == [kind] * is_letter, (kind, result)
 
 
-@pytest.mark.parametrize("kind", StreamKind)
-def test_poison_is_a_dead_letter_everywhere(kind: StreamKind) -> None:
-    stream_id = cast.stream(kind, mails=1)
-
-    cast.poison(stream_id)
-
-    assert views.only("dead_letters", stream_id)["error"] == "poison"
+def test_poison_is_a_dead_letter_everywhere() -> None:
+    for kind in StreamKind:
+        stream_id = cast.stream(kind, mails=1)
+        cast.poison(stream_id)
+        assert views.only("dead_letters", stream_id)["error"] == "poison", kind
 
 
-def test_a_failed_validation_of_a_campaign_mail_is_a_dead_letter() -> None:
-    stream_id = cast.stream(mails=1)
+def test_a_failed_validation_or_a_late_refusal_of_a_campaign_mail_is_a_dead_letter() -> None:
+    invalid, late = cast.stream(mails=1), cast.stream(mails=1)
+    cast.judge(invalid, views.invalid)
+    cast.lose(late)
+    ledger.record(late, [Evidence(1, views.refused(0), "late answer")])
 
-    cast.judge(stream_id, views.invalid)
-
-    assert views.only("dead_letters", stream_id)["error"] == "INVALID_TEMPLATE: No body."
-
-
-def test_a_refusal_that_came_late_is_a_dead_letter() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.lose(stream_id)
-
-    ledger.record(stream_id, [Evidence(1, views.refused(0), "late answer")])
-
-    assert views.only("dead_letters", stream_id)["error"] == "NO: Never."
+    assert views.only("dead_letters", invalid)["error"] == "INVALID_TEMPLATE: No body."
+    assert views.only("dead_letters", late)["error"] == "NO: Never."
 
 
 def test_a_dead_letter_has_what_is_needed_to_look_into_it() -> None:

@@ -177,13 +177,11 @@ def test_who_lacks_a_value_gets_no_mail_and_the_others_get_theirs() -> None:
     assert [mail.position for mail in composed.mails] == [1]
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\t", "\u2028"])
-def test_a_line_end_in_a_name_costs_nobody_a_mail(end: str) -> None:
-    [message] = map(
-        read, draft(Recipient(0, "alice@example.com", None, {"name": f"Al{end}ice"}, 0)).mails
-    )
-
-    assert message["To"] == "Al ice <alice@example.com>"
+def test_a_line_end_in_a_name_costs_nobody_a_mail() -> None:
+    for end in ("\n", "\r\n", "\t", "\u2028"):
+        values = {"name": f"Al{end}ice"}
+        [message] = map(read, draft(Recipient(0, "alice@example.com", None, values, 0)).mails)
+        assert message["To"] == "Al ice <alice@example.com>", end
 
 
 def test_a_name_that_only_stands_for_one_is_no_name_of_a_mailbox() -> None:
@@ -195,14 +193,13 @@ def test_a_name_that_only_stands_for_one_is_no_name_of_a_mailbox() -> None:
     assert "[name]" in message["Subject"]
 
 
-@pytest.mark.parametrize("name", ["x\r\nBcc: eve@evil.example", "x\x00y", "=?utf-8?q?a=0ABcc:x?="])
-def test_no_value_adds_a_header(name: str) -> None:
+def test_no_value_adds_a_header() -> None:
     expected = set(read(draft(ALICE).mails[0]).keys())
 
-    composed = draft(Recipient(0, "alice@example.com", None, {"name": name}, 0))
-
-    assert all(set(read(mail).keys()) == expected for mail in composed.mails)
-    assert len(composed.mails) + len(composed.verdicts) == 1
+    for name in ("x\r\nBcc: eve@evil.example", "x\x00y", "=?utf-8?q?a=0ABcc:x?="):
+        composed = draft(Recipient(0, "alice@example.com", None, {"name": name}, 0))
+        assert all(set(read(mail).keys()) == expected for mail in composed.mails), name
+        assert len(composed.mails) + len(composed.verdicts) == 1, name
 
 
 @pytest.fixture
@@ -345,11 +342,9 @@ def test_a_provider_that_takes_no_mime_gets_the_parts_of_the_same_mail() -> None
     assert {"List-Id", "List-Unsubscribe", "List-Unsubscribe-Post"} <= content.headers.keys()
 
 
-@pytest.mark.parametrize("name", ["x" * 200_000, "Bob \x07"])
-def test_a_mail_that_must_not_go_is_refused_in_either_form(name: str) -> None:
-    broken = Recipient(1, "bob@example.com", None, {"name": name}, 0)
-
-    as_bytes, as_parts = (draft(ALICE, broken, form=form) for form in Form)
-
-    assert as_bytes.verdicts
-    assert as_parts.verdicts == as_bytes.verdicts
+def test_a_mail_that_must_not_go_is_refused_in_either_form() -> None:
+    for name in ("x" * 200_000, "Bob \x07"):
+        broken = Recipient(1, "bob@example.com", None, {"name": name}, 0)
+        as_bytes, as_parts = (draft(ALICE, broken, form=form) for form in Form)
+        assert as_bytes.verdicts
+        assert as_parts.verdicts == as_bytes.verdicts

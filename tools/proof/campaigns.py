@@ -22,17 +22,11 @@ def launch(
     drill: Drill, name: str, *, contacts: int, limits: Mapping[str, float]
 ) -> tuple[Tenant, int]:
     """A workspace of this name, and the stream of its campaign, which is being sent."""
-    tenant = create_tenant(drill, name)
+    tenant = feedback_tenants.create(drill, name)
     # Before the first mail, so that nothing has to be counted anew.
     Sender.objects.filter(pk=tenant.sender_id).update(**limits)
     draft_id = write(tenant.workspace_id, "news", contacts=contacts)
     return tenant, start(tenant.workspace_id, draft_id).stream_id
-
-
-def create_tenant(drill: Drill, name: str) -> Tenant:
-    """A workspace whose mail goes to the fake SES, which reports to the web process."""
-    url = f"http://127.0.0.1:{drill.fleet.web_port}/ses-events"
-    return feedback_tenants.create(drill, name, url=url, port=drill.ses.port)
 
 
 def write(workspace_id: int, tag: str, *, contacts: int) -> int:

@@ -14,6 +14,8 @@ from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State
 from tests import cast
 
+pytestmark = pytest.mark.django_db(transaction=True)
+
 type Result = Callable[[int], entries.Entry]
 
 RESULTS: list[Result] = [
@@ -40,7 +42,6 @@ def test_a_day_is_that_of_the_zone_and_has_as_many_hours_as_its_clock() -> None:
     assert spring[1] - spring[0] == timedelta(hours=23)
 
 
-@pytest.mark.django_db(transaction=True)
 def test_the_books_add_up_after_every_step_of_a_run_and_say_what_its_own_books_say() -> None:
     stream = cast.stream(mails=60)
     steps: list[Callable[[], object]] = [
@@ -60,7 +61,6 @@ def test_the_books_add_up_after_every_step_of_a_run_and_say_what_its_own_books_s
         assert sum(books.states.values()) == books.planned
 
 
-@pytest.mark.django_db(transaction=True)
 def test_results_belong_to_the_day_they_came_and_what_is_left_to_every_day_until_it_ends() -> None:
     stream = cast.stream(mails=40)
     for result in RESULTS[:3]:
@@ -74,7 +74,6 @@ def test_results_belong_to_the_day_they_came_and_what_is_left_to_every_day_until
     assert tomorrow.planned == 20
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_failure_of_yesterday_that_is_requeued_today_makes_nothing_negative() -> None:
     stream = cast.stream(mails=10)
     cast.book(stream, RESULTS[1])
@@ -89,7 +88,6 @@ def test_a_failure_of_yesterday_that_is_requeued_today_makes_nothing_negative() 
     assert books.waiting == books.planned == 1
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_doubt_of_yesterday_that_a_person_ends_today_is_a_result_of_today() -> None:
     stream = cast.stream(mails=10)
     cast.book(stream, RESULTS[2])
@@ -109,7 +107,6 @@ def test_a_doubt_of_yesterday_that_a_person_ends_today_is_a_result_of_today() ->
     assert books.planned == 10
 
 
-@pytest.mark.django_db(transaction=True)
 def test_mail_for_a_later_day_is_not_in_the_books_of_today() -> None:
     stream = cast.stream()
     cast.plan(stream, range(5), due_at=datetime.now(UTC))
@@ -121,7 +118,6 @@ def test_mail_for_a_later_day_is_not_in_the_books_of_today() -> None:
     assert (read(days=2).waiting, read(days=2).later) == (12, 0)
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_workspace_sees_its_own_mail_alone_and_none_of_its_test_keys() -> None:
     cast.stream(mails=5, workspace="globex")
     cast.stream(StreamKind.TRANSACTIONAL, mails=3, is_test=True)
@@ -130,7 +126,6 @@ def test_a_workspace_sees_its_own_mail_alone_and_none_of_its_test_keys() -> None
     assert (read().planned, read("globex").planned) == (2, 5)
 
 
-@pytest.mark.django_db(transaction=True)
 def test_the_day_is_that_of_the_workspaces_zone() -> None:
     cast.stream(mails=1)
     Workspace.objects.update(time_zone="Pacific/Kiritimati")

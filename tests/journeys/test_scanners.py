@@ -1,4 +1,4 @@
-"""The proof about scanners in small: a real server, every behaviour, some links."""
+"""Programs that look at links: a real server, every behaviour, some links."""
 
 from collections.abc import Iterator
 from pathlib import Path
