@@ -9,10 +9,9 @@ import pytest
 from django.db import connection, transaction
 from pytest_django import Settings
 
-from postledger.contacts.actions import contacts, suppression
+from postledger.contacts.actions import contacts
 from postledger.contacts.consent import Origin, Preferences
 from postledger.contacts.details import Changes
-from postledger.contacts.states import SuppressionReason
 from postledger.deliveries import audit, entries, ledger
 from postledger.deliveries.entries import Piece, Recipient, SeenDelivery
 from postledger.deliveries.reasons import Reason
@@ -22,6 +21,7 @@ from postledger.notifications.fan_out import terms
 from postledger.notifications.models import Notification, TopicSubscription
 from postledger.notifications.subscriptions import subscriptions
 from tests import cast as ledger_cast
+from tests.contacts import people
 from tests.dispatch import office
 from tests.notifications import mail_room
 from tests.notifications.mail_room import MailRoom, stream_of
@@ -157,12 +157,7 @@ def test_a_new_address_that_must_not_be_mailed_gets_nothing(
 ) -> None:
     room = MailRoom(settings, tmp_path, ["ann"])
     event = room.tell()
-    suppression.suppress(
-        room.topic.workspace_id,
-        address="robert@example.net",
-        reason=SuppressionReason.BY_HAND,
-        actor="alice",
-    )
+    people.suppress(room.topic.workspace_id, "robert@example.net")
     move(room, "ann", "robert@example.net")
 
     office.send_all(stream_of(event))

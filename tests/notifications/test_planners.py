@@ -79,6 +79,7 @@ def test_an_event_that_another_process_plans_is_left_to_it(settings: Settings) -
     topic = cast.topic(settings)
     cast.subscribe(topic, "ann")
     event = cast.event(topic)
+    other = cast.event(cast.topic(settings, workspace="globex"))
 
     with collide.uncommitted(partial(planner.plan_next_chunk, event.pk)):
         beside = collide.start(planner.plan_all)
@@ -86,6 +87,8 @@ def test_an_event_that_another_process_plans_is_left_to_it(settings: Settings) -
         beside.answer()
 
     assert Notification.objects.count() == 1
+    other.refresh_from_db()
+    assert other.planned_at is not None
 
 
 def _planner(event_id: int, **extra: str) -> int:

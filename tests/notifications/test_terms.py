@@ -63,20 +63,18 @@ def test_outside_its_window_it_waits_for_the_opening_and_snoozed_for_the_end() -
     assert terms.decide(0, snoozed, NOW) == Wait(NOW + HOUR, Reason.SCHEDULED)
 
 
-@pytest.mark.parametrize(
-    "late",
-    [
+def test_what_cannot_go_within_its_time_to_live_expires() -> None:
+    cases: list[Facts] = [
         facts(expires_at=NOW),
         facts(snooze_until=NOW + 2 * HOUR, expires_at=NOW + HOUR),
         facts(window=Window(14 * 60, 15 * 60), expires_at=NOW + HOUR),
         facts(window=Window(14 * 60, 15 * 60), snooze_until=datetime.max.replace(tzinfo=UTC)),
-    ],
-)
-def test_what_cannot_go_within_its_time_to_live_expires(late: Facts) -> None:
-    verdict = terms.decide(0, late, NOW)
+    ]
+    for late in cases:
+        verdict = terms.decide(0, late, NOW)
 
-    assert isinstance(verdict, Entry)
-    assert (verdict.state, verdict.code) == (State.EXPIRED, Skip.EXPIRED)
+        assert isinstance(verdict, Entry)
+        assert (verdict.state, verdict.code) == (State.EXPIRED, Skip.EXPIRED), late
 
 
 def test_a_maximum_ends_it_when_it_is_certain_and_defers_it_until_then() -> None:
