@@ -99,7 +99,8 @@ def test_the_admins_password_admits_itself_and_nothing_else(acme: int) -> None:
 def test_a_password_is_neither_unset_nor_given_as_anything_else(acme: int) -> None:
     put(acme, IntegrationKind.ADMIN, password="hunter2 of the tests")
 
-    for change in ({"password": None}, {"password_hash": "swordfish"}):
+    wrong: list[dict[str, object]] = [{"password": None}, {"password_hash": "swordfish"}]
+    for change in wrong:
         with pytest.raises(InvalidSettingsError):
             put(acme, IntegrationKind.ADMIN, **change)
 

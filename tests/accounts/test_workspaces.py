@@ -35,15 +35,7 @@ def test_a_workspace_is_found_and_its_name_taken_whatever_its_capitals(acme: int
 
 @pytest.mark.django_db
 def test_a_name_that_cannot_be_seen_is_refused() -> None:
-    for name in (
-        "",
-        " ",
-        " acme",
-        "acme ",
-        "ac\nme",
-        "ac\u202eme",
-        "x" * 101,
-    ):
+    for name in ("", " ", " acme", "acme ", "ac\nme", "ac\u202eme", "x" * 101):
         with pytest.raises(
             InvalidNameError, match="cannot be the name of a workspace: use 1 to 100"
         ):

@@ -264,14 +264,13 @@ def test_a_bounce_ends_with_the_address_and_comes_back_with_it(acme: int) -> Non
 
 
 def test_a_corrected_address_brings_back_nobody_who_left_or_complained(acme: int) -> None:
-    for number, words in enumerate(
-        (
-            (people.leave, people.bounce),
-            (people.bounce, people.leave),
-            (people.complain, people.bounce),
-            (people.bounce, people.complain),
-        )
-    ):
+    orders: list[tuple[Callable[[int, str], object], ...]] = [
+        (people.leave, people.bounce),
+        (people.bounce, people.leave),
+        (people.complain, people.bounce),
+        (people.bounce, people.complain),
+    ]
+    for number, words in enumerate(orders):
         contact_id = make(acme, f"r{number}@example.com")
         for word in words:
             word(acme, f"r{number}@example.com")

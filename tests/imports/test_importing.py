@@ -522,7 +522,7 @@ def test_columns_are_known_by_their_usual_names() -> None:
 
 
 def test_a_language_is_read_by_its_code_or_its_name(acme: int, tmp_path: Path) -> None:
-    read = {
+    read: dict[str, str | None] = {
         "English": "en",
         "PORTUGUES": "pt",
         "русский": "ru",

@@ -152,10 +152,7 @@ def test_who_gets_another_address_while_it_waits_is_told_there(
     assert audit.audit(stream_of(event)).discrepancies == []
 
 
-def test_a_new_address_that_must_not_be_mailed_gets_nothing(
-    settings: Settings, tmp_path: Path
-) -> None:
-    room = MailRoom(settings, tmp_path, ["ann"])
+def test_a_new_address_that_must_not_be_mailed_gets_nothing(room: MailRoom) -> None:
     event = room.tell()
     people.suppress(room.topic.workspace_id, "robert@example.net")
     move(room, "ann", "robert@example.net")
@@ -166,8 +163,7 @@ def test_a_new_address_that_must_not_be_mailed_gets_nothing(
     assert set(mail_room.states(event).values()) <= {State.SKIPPED, State.SUPPRESSED}
 
 
-def test_a_mail_that_was_tried_keeps_its_address(settings: Settings, tmp_path: Path) -> None:
-    room = MailRoom(settings, tmp_path, ["ann"])
+def test_a_mail_that_was_tried_keeps_its_address(room: MailRoom) -> None:
     event = room.tell()
     stream_id = stream_of(event)
     window = ledger_cast.book(stream_id, lambda position: entries.refused(position, code="550"))

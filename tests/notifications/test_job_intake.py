@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from threading import Barrier, Thread
+from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection, connections
+from django.db import connection
 from pytest_django import Settings
 
 from postledger.contacts.models import Contact
@@ -23,6 +23,7 @@ from postledger.notifications.models import Event, Notification, Topic
 from tests import cast as books
 from tests.deliveries import views
 from tests.notifications import cast, queue
+from tests.races import collide
 
 pytestmark = pytest.mark.django_db
 
@@ -89,26 +90,13 @@ def test_our_own_document_is_a_job_that_plans_one_mail_however_often_it_comes(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_same_job_at_once_is_one_mail(settings: Settings) -> None:
-    topic = cast.topic(settings, is_by_job=True)
+def test_the_same_job_at_once_is_one_mail(topic: Topic) -> None:
     [row] = plan(topic, "alice")
     document = job_of(topic, row)
-    start, results = Barrier(4), list[JobResult]()
 
-    def post_at_once() -> None:
-        try:
-            start.wait(60)
-            results.append(post(topic, document).result)
-        finally:
-            connections.close_all()
+    taken = collide.together([partial(post, topic, document)] * 4)
 
-    threads = [Thread(target=post_at_once) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-
-    assert sorted(results) == [JobResult.PLANNED, *[JobResult.UNCHANGED] * 3]
+    assert sorted(one.result for one in taken) == [JobResult.PLANNED, *[JobResult.UNCHANGED] * 3]
     assert count_mails(row) == 1
 
 
@@ -156,50 +144,36 @@ def test_the_delivery_policy_of_a_job_is_kept(topic: Topic) -> None:
     assert job_of(topic, row)["deliveryPolicy"] == policy
 
 
-def test_a_job_for_mail_that_is_planned_changes_its_policy_alone(settings: Settings) -> None:
+def test_a_job_for_mail_that_is_planned_changes_its_policy_alone_until_it_has_a_result(
+    settings: Settings,
+) -> None:
     topic = cast.topic(settings)
     [row] = plan(topic, "alice")
     document = job_of(topic, row, deliveryPolicy={"maxAttempts": 7})
 
     results = [post(topic, document).result for _ in range(2)]
+    books.book(queue.stream_of(row), views.refused)
+    late = post(topic, job_of(topic, row, deliveryPolicy={"maxAttempts": 5}))
 
     assert results == [JobResult.POLICY_CHANGED, JobResult.UNCHANGED]
+    assert (late.result, late.notification.status) == (JobResult.UNCHANGED, "failed")
     row.refresh_from_db()
     assert (row.max_attempts, row.lock_ttl_seconds, count_mails(row)) == (7, None, 1)
 
 
-def test_a_policy_that_comes_after_the_result_changes_nothing(settings: Settings) -> None:
-    topic = cast.topic(settings)
-    [row] = plan(topic, "alice")
-    document = job_of(topic, row, deliveryPolicy={"maxAttempts": 7})
-    books.book(queue.stream_of(row), views.refused)
+def test_a_notification_that_ended_or_expired_takes_no_job(topic: Topic) -> None:
+    ended, old = plan(topic, "alice", "bob")
+    documents_ = [job_of(topic, row) for row in (ended, old)]
+    Notification.objects.filter(pk=ended.pk).update(end="skipped", code="duplicate")
 
-    taken = post(topic, document)
+    taken = [
+        post(topic, documents_[0]),
+        post(topic, documents_[1], now=datetime.now(UTC) + timedelta(days=2)),
+    ]
 
-    row.refresh_from_db()
-    assert (taken.result, taken.notification.status) == (JobResult.UNCHANGED, "failed")
-    assert row.max_attempts is None
-
-
-def test_a_notification_that_ended_takes_no_job(topic: Topic) -> None:
-    [row] = plan(topic, "alice")
-    document = job_of(topic, row)
-    Notification.objects.filter(pk=row.pk).update(end="skipped", code="duplicate")
-
-    taken = post(topic, document)
-
-    assert (taken.result, taken.notification.status) == (JobResult.UNCHANGED, "skipped")
-    assert count_mails(row) == 0
-
-
-def test_a_job_after_the_time_to_live_expires_its_notification(topic: Topic) -> None:
-    [row] = plan(topic, "alice")
-    document = job_of(topic, row)
-
-    taken = post(topic, document, now=datetime.now(UTC) + timedelta(days=2))
-
-    assert (taken.result, taken.notification.status) == (JobResult.UNCHANGED, "expired")
-    assert count_mails(row) == 0
+    assert [one.result for one in taken] == [JobResult.UNCHANGED] * 2
+    assert [one.notification.status for one in taken] == ["skipped", "expired"]
+    assert count_mails(ended) == count_mails(old) == 0
 
 
 def test_a_job_for_a_snoozed_subscription_waits_for_the_end_of_the_snooze(topic: Topic) -> None:

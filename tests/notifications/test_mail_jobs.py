@@ -36,17 +36,16 @@ def fields_of(changes: dict[str, Any]) -> list[str]:
     return [issue.field for issue in refusal.value.issues]
 
 
-def test_all_that_is_wrong_is_named_at_once() -> None:
-    changes = {"notificationId": 0, "recipient.email": "alice", "links.manageUrl": "manage"}
+def test_all_that_is_wrong_is_named_at_once_and_no_address_repeated() -> None:
+    changes = {"notificationId": 0, "recipient.email": "al ice@x", "links.manageUrl": "manage"}
 
-    assert sorted(fields_of(changes)) == ["links.manageUrl", "notificationId", "recipient.email"]
-
-
-def test_a_refusal_does_not_repeat_the_address() -> None:
     with pytest.raises(InvalidJobError) as refusal:
-        contract.parse_job(make_job({"recipient.email": "alice at example.com"}))
+        contract.parse_job(make_job(changes))
 
-    assert str(refusal.value) == "recipient.email: Is not a valid email."
+    wrong = sorted(issue.field for issue in refusal.value.issues)
+    assert wrong == ["links.manageUrl", "notificationId", "recipient.email"]
+    assert "al ice" not in str(refusal.value)
+    assert fields_of({"recipient.pronouns": "she"}) == ["recipient"]
 
 
 def test_what_is_no_object_is_no_job() -> None:
@@ -77,31 +76,11 @@ def test_a_later_minor_version_loses_only_what_the_schema_forbids() -> None:
     )
 
 
-def test_version_1_0_keeps_no_unknown_field_silently() -> None:
-    assert fields_of({"recipient.pronouns": "she"}) == ["recipient"]
-
-
-def test_another_major_version_is_refused_and_says_which_is_read() -> None:
-    for version in (
-        "2.0",
-        "0.1",
-        "10.0",
-    ):
+def test_another_major_or_a_malformed_version_is_refused() -> None:
+    for version in ("2.0", "0.1", "10.0"):
         with pytest.raises(UnsupportedJobVersionError, match=r"Send version 1\.x"):
             contract.parse_job(make_job({"version": version}))
-
-
-def test_a_malformed_version_is_refused() -> None:
-    for version in (
-        "1",
-        "1.",
-        "01.0",
-        "1.0.0",
-        "v1.0",
-        "1.x",
-        "",
-        "1.0 ",
-    ):
+    for version in ("1", "1.", "01.0", "1.0.0", "v1.0", "1.x", "", "1.0 "):
         with pytest.raises(UnsupportedJobVersionError, match=r"is not MAJOR\.MINOR"):
             contract.parse_job(make_job({"version": version}))
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.utils import translation
-from pytest_django import Settings
 
 from postledger.contacts.models import Subscription
 from postledger.deliveries import entries, ledger
@@ -46,11 +45,6 @@ COLUMNS = {
     ],
 }
 FIRST = {view: columns[0] for view, columns in COLUMNS.items()}
-
-
-@pytest.fixture
-def topic(settings: Settings) -> Topic:
-    return cast.topic(settings)
 
 
 def test_a_view_has_the_columns_it_stands_for() -> None:

@@ -182,10 +182,13 @@ def test_a_source_of_an_archived_topic_says_so(source: Source) -> None:
         take(source, section(1, "Open"), minute=1)
 
 
-def test_an_archived_source_takes_no_snapshot(source: Source) -> None:
+def test_an_archived_source_keeps_no_items_and_takes_no_snapshot(source: Source) -> None:
+    take(source, section(1))
+
     archived = sources.archive_source(source.workspace_id, key="registrar", actor="alice")
 
     assert archived.archived_at is not None
+    assert not SourceItem.objects.exists()
     with pytest.raises(SourceArchivedError):
         take(source, section(1))
     with pytest.raises(SourceArchivedError):
@@ -293,14 +296,6 @@ def test_a_source_remembers_so_many_items_and_forgets_the_longest_gone(
         take(source, section(index), minute=index)
 
     assert keys(source) == {"00002", "00003"}
-
-
-def test_an_archived_source_keeps_no_items(source: Source) -> None:
-    take(source, section(1))
-
-    sources.archive_source(source.workspace_id, key="registrar", actor="alice")
-
-    assert not SourceItem.objects.exists()
 
 
 def test_a_workspace_has_so_many_sources_without_the_archived_ones(
