@@ -127,7 +127,7 @@ def test_mail_is_counted_afresh_since_a_limit_of_the_hour_or_day_was_added(acme:
     assert [later != earlier for earlier, later in pairwise(added)] == [False, False, True]
 
 
-def test_the_daily_limit_of_a_member_is_set_and_removed_and_never_nothing(acme: int) -> None:
+def test_the_daily_limit_of_a_member_is_set_and_removed(acme: int) -> None:
     member_id = make_member(acme)
 
     members.set_daily_limit(acme, member_id=member_id, daily_limit=500, actor="alice")
@@ -157,3 +157,7 @@ def test_limits_are_said_in_words() -> None:
     ]
     for named, text in cases:
         assert limits.describe(**named) == text, named
+
+
+def test_a_sender_has_no_limit_until_a_person_sets_one(acme: int) -> None:
+    assert limits_of(make_sender(acme)) == (None, None, None)

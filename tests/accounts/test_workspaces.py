@@ -148,3 +148,9 @@ def test_a_name_that_a_footer_cannot_show_is_refused(acme: int) -> None:
 def test_a_workspace_that_does_not_exist_is_not_changed(acme: int) -> None:
     with pytest.raises(Workspace.DoesNotExist):
         workspaces.set_time_zone(acme + 1, "Europe/Lisbon", actor="alice")
+
+
+def test_where_there_is_any_workspace_no_default_is_made(acme: int) -> None:
+    assert first("hello@acme.example") is None
+
+    assert Workspace.objects.count() == 1

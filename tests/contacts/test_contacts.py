@@ -59,7 +59,7 @@ def test_another_workspaces_contact_is_not_found_changed_or_deleted(acme: int, g
     assert queries.get_contact(acme, contact_id=contact_id).name == "R One"
 
 
-def test_a_deleted_contact_is_kept_and_not_found_and_what_it_had_is_free(acme: int) -> None:
+def test_a_deleted_contact_is_kept_and_not_found(acme: int) -> None:
     contact_id = make(acme, external_id="u-1")
 
     people.delete(acme, contact_id)

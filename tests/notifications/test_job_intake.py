@@ -70,7 +70,7 @@ def fields_of(refusal: pytest.ExceptionInfo[InvalidJobError]) -> list[str]:
     return [issue.field for issue in refusal.value.issues]
 
 
-def test_our_own_document_is_a_job_that_plans_one_mail_however_often_it_comes(
+def test_our_own_document_is_a_job_that_plans_its_mail(
     topic: Topic,
 ) -> None:
     [row] = plan(topic, "alice")

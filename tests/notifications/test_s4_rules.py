@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from postledger.deliveries import audit, ledger
-from postledger.deliveries.entries import StreamKind
+from postledger.deliveries import audit, ledger, queries
+from postledger.deliveries.entries import SeenDelivery, StreamKind
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -25,6 +25,25 @@ def send(event: Event, policy: str = "3: 0 0") -> None:
     policies = dict.fromkeys(StreamKind, retry.read(policy))
     office.send_all(stream_of(event), options=replace(office.OPTIONS, policies=policies))
     assert audit.audit(stream_of(event)).discrepancies == []
+
+
+def seen(event: Event, position: int = 0) -> SeenDelivery:
+    facts = queries.find_delivery(stream_of(event), position)
+    assert facts is not None
+    return SeenDelivery(position, facts.last_try)
+
+
+def test_ack_what_the_provider_takes_is_sent_after_one_attempt(room: MailRoom) -> None:
+    event = room.tell()
+
+    send(event)
+
+    row = mail_room.queue(event)["ann"]
+    assert (row.status, row.attempts, row.locked_by) == ("sent", 1, None)
+    assert row.error is not None
+    assert (row.error["provider"], row.error["status"]) == ("sandbox", "sent")
+    assert row.error["providerMessageId"].startswith("sandbox-")
+    assert room.taken() == ["ann"]
 
 
 def test_retryable_nack_keeps_it_pending_with_its_last_attempt_and_its_next_time(
@@ -115,6 +134,31 @@ def test_dead_letter_after_the_last_attempt_it_fails_and_keeps_the_last_error(
     assert row.error["code"] == "451 4.3.0"
 
 
+def test_dead_letter_what_was_sent_with_the_last_attempt_stays_sent(room: MailRoom) -> None:
+    event = room.tell()
+    Notification.objects.filter(event=event).update(max_attempts=1)
+
+    send(event)
+
+    row = mail_room.queue(event)["ann"]
+    assert (row.status, row.attempts) == ("sent", 1)
+
+
+def test_requeue_makes_a_failure_pending_without_attempts_and_error(
+    settings: Settings, tmp_path: Path
+) -> None:
+    room = MailRoom(settings, tmp_path, ["refuse"])
+    event = room.tell()
+    send(event)
+
+    assert ledger.requeue(stream_of(event), [seen(event)], actor="alice") == [0]
+
+    row = mail_room.queue(event)["refuse"]
+    assert (row.status, row.attempts, row.error) == ("pending", 0, None)
+    send(event)
+    assert mail_room.queue(event)["refuse"].attempts == 1
+
+
 def test_lock_expiry_another_worker_takes_over_and_nothing_is_sent_twice(
     settings: Settings, tmp_path: Path
 ) -> None:
@@ -130,6 +174,21 @@ def test_lock_expiry_another_worker_takes_over_and_nothing_is_sent_twice(
 
     assert sorted(room.taken()) == ["ann", "bob"]
     assert {row.attempts for row in mail_room.queue(event).values()} == {1}
+
+
+def test_lock_expiry_after_the_hand_over_began_leaves_a_doubt_that_nobody_sends_again(
+    room: MailRoom,
+) -> None:
+    event = room.tell()
+    ledger_cast.lose(stream_of(event))
+
+    send(event)
+
+    row = mail_room.queue(event)["ann"]
+    assert (row.status, row.attempts) == ("failed", 1)
+    assert row.error is not None
+    assert row.error["code"] == "in_doubt"
+    assert room.taken() == []
 
 
 def test_attempts_are_counted_once_for_each_that_was_completed(

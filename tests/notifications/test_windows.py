@@ -126,3 +126,17 @@ def test_a_snooze_until_the_end_of_the_calendar_has_no_window_after_it() -> None
 
     for zone in ("Pacific/Auckland", "UTC", "America/New_York"):
         assert find_opening(Window(540, 600), zone, far, FIRST) == far
+
+
+@given(windows, zones, snoozes, aware, st.floats(0, 1))
+def test_no_moment_before_the_opening_would_have_done(
+    window: Window, zone: str, snooze: timedelta | None, now: datetime, share: float
+) -> None:
+    earliest = now if snooze is None else max(now, now + snooze)
+    opening = find_opening(window, zone, earliest, now)
+
+    if opening > earliest:
+        between = earliest + (opening - earliest) * share
+        if between < opening:
+            assert not is_open(window, zone, between)
+        assert not is_open(window, zone, max(earliest, opening - timedelta(microseconds=1)))

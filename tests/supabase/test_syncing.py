@@ -454,3 +454,13 @@ def test_a_failing_schedule_says_so_in_the_log_without_an_address(
     assert "supabase_synced" in caplog.text
     assert R1 not in caplog.text
     assert fake.key not in caplog.text
+
+
+def test_the_row_wins_over_another_project_in_the_environment(
+    acme: int, fake: FakePostgrest, settings: Settings
+) -> None:
+    fake.add(R1)
+    settings.SUPABASE_URL = "http://127.0.0.1:1"  # nobody listens there
+    settings.SUPABASE_SERVICE_ROLE_KEY = "another-key"
+
+    assert sync().created_count == 1
