@@ -347,3 +347,14 @@ def test_what_was_sent_is_a_subscription_event_with_the_sections_status(topic: T
     assert (row["snapshot_hash"], row["workspace_id"]) == ("0a1b", topic.workspace_id)
     assert row["created_at"] == queue.show(sent)["last_attempt_at"]
     assert queue.read("subscription_events", "subscription_id", failed.subscription_id) == []
+
+
+def test_a_cancelled_notification_is_skipped(topic: Topic) -> None:
+    row = queue.planned(topic)
+    ledger.cancel(queue.stream_of(row), actor="bob")
+    ledger.drain(queue.stream_of(row))
+
+    shown = queue.show(row)
+
+    assert shown["fanout_status"] == "skipped"
+    assert shown["error"]["code"] == "cancelled"

@@ -59,3 +59,20 @@ def test_the_scheduled_task_syncs(acme: int, fake: FakePostgrest) -> None:
     tasks.supabase()
 
     assert Contact.objects.get(workspace_id=acme).address == "a@example.com"
+
+
+def test_rows_that_are_missing_are_told_and_accepted(acme: int, fake: FakePostgrest) -> None:
+    fake.add_many(3)
+    run_command("sync")
+    fake.remove_many(3)
+
+    with pytest.raises(CommandError, match="postledger supabase sync --accept-missing"):
+        run_command("sync")
+    status = run_command("status")
+    done = run_command("sync", "--accept-missing")
+
+    assert "The pass failed at" in status
+    assert "subscribers  not found since" in status
+    assert "3 deleted there, 0 there again." in done
+    assert "No row has a problem." in done
+    assert not Contact.objects.filter(deleted_at=None).exists()
