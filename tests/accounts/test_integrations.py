@@ -25,16 +25,6 @@ NOTION = {"token": "ntn_hunter2", "mailouts": MAILOUTS}
 SUPABASE = {"url": "https://acme.supabase.example", "api_key": "swordfish"}
 
 
-@pytest.fixture
-def acme(db: None) -> int:
-    return workspaces.create_workspace("acme", actor="alice")
-
-
-@pytest.fixture
-def globex(acme: int) -> int:
-    return workspaces.create_workspace("globex", actor="charlie")
-
-
 def put(workspace_id: int, kind: IntegrationKind, **changes: object) -> None:
     integrations.set_integration(workspace_id, kind, changes=changes, actor="alice")
 
@@ -49,12 +39,6 @@ def everything_stored() -> str:
         return "\n".join(row for (row,) in cursor.fetchall())
 
 
-def test_where_there_is_no_row_there_is_no_integration(acme: int) -> None:
-    assert integrations.notion(acme) is None
-    assert integrations.supabase(acme) is None
-    assert integrations.admin(acme) is None
-
-
 def test_settings_are_read_as_they_were_set_by_their_own_workspace_only(
     acme: int, globex: int
 ) -> None:
@@ -67,6 +51,9 @@ def test_settings_are_read_as_they_were_set_by_their_own_workspace_only(
     assert integrations.supabase(acme) == SupabaseSettings.model_validate(SUPABASE)
     assert integrations.notion(acme) is None
     assert integrations.supabase(globex) is None
+    assert not integrations.remove_integration(acme, IntegrationKind.NOTION, actor="alice")
+    assert integrations.notion(globex)
+    assert not AuditEntry.objects.filter(action="integration.removed").exists()
 
 
 def test_workspaces_are_found_by_what_they_are_connected_to(acme: int, globex: int) -> None:
@@ -109,45 +96,34 @@ def test_the_admins_password_admits_itself_and_nothing_else(acme: int) -> None:
         assert not admin.admits(wrong)
 
 
-@pytest.mark.parametrize("change", [{"password": None}, {"password_hash": "swordfish"}], ids=str)
-def test_a_password_is_neither_unset_nor_given_as_anything_else(
-    change: dict[str, object], acme: int
-) -> None:
+def test_a_password_is_neither_unset_nor_given_as_anything_else(acme: int) -> None:
     put(acme, IntegrationKind.ADMIN, password="hunter2 of the tests")
 
-    with pytest.raises(InvalidSettingsError):
-        put(acme, IntegrationKind.ADMIN, **change)
+    wrong: list[dict[str, object]] = [{"password": None}, {"password_hash": "swordfish"}]
+    for change in wrong:
+        with pytest.raises(InvalidSettingsError):
+            put(acme, IntegrationKind.ADMIN, **change)
 
     admin = integrations.admin(acme)
     assert admin is not None
     assert admin.admits("hunter2 of the tests")
-
-
-def test_another_password_replaces_the_one_before(acme: int) -> None:
-    put(acme, IntegrationKind.ADMIN, password="correct horse battery")
     put(acme, IntegrationKind.ADMIN, password="battery staple, correct")
-
-    admin = integrations.admin(acme)
-
-    assert admin
-    assert admin.admits("battery staple, correct")
-    assert not admin.admits("correct horse battery")
+    replaced = integrations.admin(acme)
+    assert replaced
+    assert replaced.admits("battery staple, correct")
+    assert not replaced.admits("hunter2 of the tests")
 
 
-@pytest.mark.parametrize(
-    ("kind", "given"),
-    [
+def test_some_kinds_are_the_first_workspaces_alone(acme: int, globex: int) -> None:
+    cases: list[tuple[IntegrationKind, dict[str, str]]] = [
         (IntegrationKind.ADMIN, {"password": "correct horse battery"}),
         (IntegrationKind.SUPABASE, SUPABASE),
-    ],
-)
-def test_some_kinds_are_the_first_workspaces_alone(
-    acme: int, globex: int, kind: IntegrationKind, given: dict[str, str]
-) -> None:
-    with pytest.raises(FirstWorkspaceOnlyError, match="Only the installation's first"):
-        put(globex, kind, **given)
+    ]
+    for kind, given in cases:
+        with pytest.raises(FirstWorkspaceOnlyError, match="Only the installation's first"):
+            put(globex, kind, **given)
 
-    assert not Integration.objects.exists()
+        assert not Integration.objects.exists(), kind
 
 
 def test_no_secret_stands_readable_in_the_database_or_is_shown(acme: int) -> None:
@@ -162,18 +138,11 @@ def test_no_secret_stands_readable_in_the_database_or_is_shown(acme: int) -> Non
     for hidden in ("ntn_hunter2", "swordfish", "correct horse battery", admin.password_hash):
         assert hidden not in kept
         assert hidden.encode().hex() not in kept
+    stored = [sealing.unseal_settings(row) for row in Integration.objects.all()]
+    assert "correct horse battery" not in json.dumps(stored)
     shown = repr([integrations.notion(acme), integrations.supabase(acme), admin])
     for hidden in ("ntn_hunter2", "swordfish", "correct horse battery", admin.password_hash):
         assert hidden not in shown
-
-
-def test_the_password_itself_is_not_kept_even_sealed(acme: int) -> None:
-    put(acme, IntegrationKind.ADMIN, password="correct horse battery")
-
-    stored = sealing.unseal_settings(Integration.objects.get())
-
-    assert stored
-    assert "correct horse battery" not in json.dumps(stored)
 
 
 def test_a_row_copied_to_another_workspace_does_not_open(acme: int, globex: int) -> None:
@@ -185,9 +154,8 @@ def test_a_row_copied_to_another_workspace_does_not_open(acme: int, globex: int)
         integrations.notion(globex)
 
 
-@pytest.mark.parametrize(
-    ("kind", "wrong", "message"),
-    [
+def test_settings_that_cannot_work_are_named_and_not_repeated(acme: int) -> None:
+    cases: list[tuple[IntegrationKind, dict[str, object], str]] = [
         (IntegrationKind.NOTION, {}, "integration notion: token: this is required"),
         (IntegrationKind.NOTION, {"token": ""}, "token: this must not be empty"),
         (
@@ -218,35 +186,27 @@ def test_a_row_copied_to_another_workspace_does_not_open(acme: int, globex: int)
             {"password": "p" * 16, "name": "zz-99"},
             "name: there is no such setting: leave it out",
         ),
-    ],
-)
-def test_settings_that_cannot_work_are_named_and_not_repeated(
-    acme: int, kind: IntegrationKind, wrong: dict[str, object], message: str
+    ]
+    for kind, wrong, message in cases:
+        with pytest.raises(InvalidSettingsError) as refused:
+            put(acme, kind, **wrong)
+
+        assert message in str(refused.value)
+        assert "zz-99" not in str(refused.value)
+        assert refused.value.__cause__ is None
+        assert refused.value.__context__ is None
+        assert not Integration.objects.exists(), kind
+
+
+def test_what_has_no_row_is_taken_from_the_environment_and_afterwards_the_row_wins(
+    acme: int,
 ) -> None:
-    with pytest.raises(InvalidSettingsError) as refused:
-        put(acme, kind, **wrong)
-
-    assert message in str(refused.value)
-    assert "zz-99" not in str(refused.value)
-    assert refused.value.__cause__ is None
-    assert refused.value.__context__ is None
-    assert not Integration.objects.exists()
-
-
-def test_what_has_no_row_is_taken_from_the_environment(acme: int) -> None:
     assert fill(acme, IntegrationKind.NOTION, **NOTION) is None
-
-    assert integrations.notion(acme) == NotionSettings.model_validate(NOTION)
-
-
-def test_afterwards_the_row_wins_and_what_differs_is_named(acme: int) -> None:
-    fill(acme, IntegrationKind.NOTION, **NOTION)
-
     same = fill(acme, IntegrationKind.NOTION, **NOTION)
     other = fill(acme, IntegrationKind.NOTION, token="ntn_hunter2", mailouts="", errors=MAILOUTS)
 
     assert same == ()
-    assert other == ("mailouts", "errors")
+    assert other == ("mailouts", "errors"), "what differs is named"
     assert integrations.notion(acme) == NotionSettings.model_validate(NOTION)
 
 
@@ -257,7 +217,9 @@ def test_a_password_is_known_to_differ_by_its_hash(acme: int) -> None:
     assert fill(acme, IntegrationKind.ADMIN, password="battery staple, correct") == ("password",)
 
 
-def test_what_was_taken_away_is_not_brought_back_by_the_environment(acme: int) -> None:
+def test_what_was_taken_away_is_not_brought_back_by_the_environment_and_can_be_set_anew(
+    acme: int,
+) -> None:
     fill(acme, IntegrationKind.NOTION, **NOTION)
 
     assert integrations.remove_integration(acme, IntegrationKind.NOTION, actor="alice")
@@ -265,24 +227,8 @@ def test_what_was_taken_away_is_not_brought_back_by_the_environment(acme: int) -
     assert fill(acme, IntegrationKind.NOTION, **NOTION) == ("token", "mailouts")
     assert integrations.notion(acme) is None
     assert Integration.objects.get().sealed_settings is None
-
-
-def test_what_was_taken_away_can_be_set_again_and_keeps_nothing_of_before(acme: int) -> None:
-    put(acme, IntegrationKind.NOTION, **NOTION)
-    integrations.remove_integration(acme, IntegrationKind.NOTION, actor="alice")
-
     put(acme, IntegrationKind.NOTION, token="ntn_new")
-
     assert integrations.notion(acme) == NotionSettings(token="ntn_new")
-
-
-def test_what_is_not_there_is_not_taken_away(acme: int, globex: int) -> None:
-    put(globex, IntegrationKind.NOTION, **NOTION)
-
-    assert not integrations.remove_integration(acme, IntegrationKind.NOTION, actor="alice")
-
-    assert integrations.notion(globex)
-    assert not AuditEntry.objects.filter(action="integration.removed").exists()
 
 
 def test_settings_whose_key_is_lost_are_entered_anew(acme: int, settings: Settings) -> None:

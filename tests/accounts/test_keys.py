@@ -6,20 +6,14 @@ from base64 import urlsafe_b64decode
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from postledger.accounts import keys, workspaces
+from postledger.accounts import keys
 from postledger.accounts.keys import Caller, NewKey, Scope
 from postledger.accounts.models import ApiKey
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 MOMENT = timedelta(microseconds=1)
-
-
-@pytest.fixture
-def acme(db: None) -> int:
-    return workspaces.create_workspace("acme", actor="alice")
 
 
 def make(workspace_id: int, *, is_test: bool = False) -> NewKey:
@@ -102,17 +96,9 @@ def test_the_secret_of_another_key_does_not_fit(acme: int) -> None:
     assert keys.recognise(f"{one.prefix}.{other.token.partition('.')[2]}", now=NOW) is None
 
 
-@pytest.mark.parametrize("token", ["", ".", "pl_live_", "Bearer x", "pl_live_abcdefgh." + "A" * 43])
-def test_what_was_never_a_token_is_not_recognised(acme: int, token: str) -> None:
-    assert keys.recognise(token, now=NOW) is None
-
-
-def test_a_revoked_key_is_refused_from_then_on(acme: int) -> None:
-    key = make(acme)
-
-    keys.revoke_key(acme, prefix=key.prefix, actor="alice", now=NOW)
-
-    assert keys.recognise(key.token, now=NOW) is None
+def test_what_was_never_a_token_is_not_recognised(acme: int) -> None:
+    for token in ("", ".", "pl_live_", "Bearer x", "pl_live_abcdefgh." + "A" * 43):
+        assert keys.recognise(token, now=NOW) is None, token
 
 
 def test_a_key_works_until_it_expires_and_not_a_moment_longer(acme: int) -> None:
@@ -143,18 +129,12 @@ def test_a_key_in_use_costs_one_statement(
 
     with django_assert_num_queries(1):
         keys.recognise(key.token, now=NOW + timedelta(seconds=1))
+    used_at = ApiKey.objects.get(pk=key.key_id).last_used_at
     with django_assert_num_queries(1):
-        keys.recognise(key.token[:-3] + "AAA", now=NOW)
+        keys.recognise(key.token[:-3] + "AAA", now=NOW + timedelta(hours=1))
     with django_assert_num_queries(0):
         keys.recognise("no token at all", now=NOW)
-
-
-def test_a_wrong_secret_notes_no_use(acme: int) -> None:
-    key = make(acme)
-
-    keys.recognise(key.token[:-3] + "AAA", now=NOW)
-
-    assert ApiKey.objects.get(pk=key.key_id).last_used_at is None
+    assert ApiKey.objects.get(pk=key.key_id).last_used_at == used_at
 
 
 def test_a_key_shows_its_token_in_no_repr(acme: int) -> None:

@@ -6,22 +6,12 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from postledger.accounts import limits, queries, senders, sending_limits, workspaces
+from postledger.accounts import limits, queries, senders, sending_limits
 from postledger.accounts.limits import InvalidLimitError, LimitChanges
 from postledger.accounts.models import AuditEntry, Member, Sender
 from postledger.accounts.people import members
 from postledger.accounts.people.roles import Role
 from postledger.accounts.queries import MemberUnknownError, SenderUnknownError
-
-
-@pytest.fixture
-def acme(db: None) -> int:
-    return workspaces.create_workspace("acme", actor="alice")
-
-
-@pytest.fixture
-def globex(db: None) -> int:
-    return workspaces.create_workspace("globex", actor="charlie")
 
 
 def make_sender(workspace_id: int) -> int:
@@ -39,10 +29,6 @@ def limits_of(sender_id: int) -> tuple[float | None, int | None, int | None]:
     assert outgoing
     stored = outgoing.limits
     return stored.rate_per_second, stored.rate_per_hour, stored.daily_limit
-
-
-def test_a_sender_has_no_limit_until_a_person_sets_one(acme: int) -> None:
-    assert limits_of(make_sender(acme)) == (None, None, None)
 
 
 def test_the_limits_that_are_named_change_and_the_others_stay(acme: int) -> None:
@@ -63,9 +49,9 @@ def test_the_limits_that_are_named_change_and_the_others_stay(acme: int) -> None
     ]
 
 
-@pytest.mark.parametrize(
-    ("changes", "advice"),
-    [
+def test_a_limit_that_cannot_be_kept_is_refused_with_advice(acme: int) -> None:
+    sender_id = make_sender(acme)
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"rate_per_second": 0.0}, "To let mail wait, hold its stream"),
         ({"rate_per_hour": 0}, "To let mail wait, hold its stream"),
         ({"daily_limit": 0}, "To let mail wait, hold its stream"),
@@ -76,36 +62,26 @@ def test_the_limits_that_are_named_change_and_the_others_stay(acme: int) -> None
         ({"rate_per_second": float("inf")}, "use a number from 0.00001 to 10,000"),
         ({"rate_per_hour": -1}, "mails an hour: use 1 to 1,000,000,000"),
         ({"daily_limit": 1_000_000_001}, "mails a day: use 1 to 1,000,000,000"),
-    ],
-)
-def test_a_limit_that_cannot_be_kept_is_refused_with_advice(
-    acme: int, changes: dict[str, Any], advice: str
-) -> None:
-    sender_id = make_sender(acme)
-
-    with pytest.raises(InvalidLimitError, match=advice):
-        senders.set_limits(acme, sender_id=sender_id, actor="alice", **changes)
+    ]
+    for changes, advice in wrong:
+        with pytest.raises(InvalidLimitError, match=advice):
+            senders.set_limits(acme, sender_id=sender_id, actor="alice", **changes)
 
     assert limits_of(sender_id) == (None, None, None)
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "constraint"),
-    [
+def test_the_database_itself_refuses_such_a_limit(acme: int) -> None:
+    rows = Sender.objects.filter(pk=make_sender(acme))
+
+    for column, value, constraint in (
         ("rate_per_second", 0, "accounts_sender_rate"),
         ("rate_per_second", limits.FASTEST + 1, "accounts_sender_rate"),
         ("rate_per_second", float("nan"), "accounts_sender_rate"),
         ("rate_per_hour", 0, "accounts_sender_hourly_limit"),
         ("daily_limit", 0, "accounts_sender_daily_limit"),
-    ],
-)
-def test_the_database_itself_refuses_such_a_limit(
-    acme: int, column: str, value: float, constraint: str
-) -> None:
-    rows = Sender.objects.filter(pk=make_sender(acme))
-
-    with pytest.raises(IntegrityError, match=constraint), transaction.atomic():
-        rows.update(**{column: value})
+    ):
+        with pytest.raises(IntegrityError, match=constraint), transaction.atomic():
+            rows.update(**{column: value})
 
     rows.update(rate_per_second=limits.FASTEST, rate_per_hour=1, daily_limit=1)
 
@@ -165,26 +141,23 @@ def test_the_daily_limit_of_a_member_is_set_and_removed(acme: int) -> None:
         {"daily_limit": 500},
         {"daily_limit": None},
     ]
-
-
-def test_a_member_who_could_send_nothing_is_refused(acme: int) -> None:
-    member_id = make_member(acme)
-
     with pytest.raises(InvalidLimitError, match="No mail would ever go with a limit of 0 mails"):
         members.set_daily_limit(acme, member_id=member_id, daily_limit=0, actor="alice")
     with pytest.raises(IntegrityError, match="accounts_member_limit"), transaction.atomic():
         Member.objects.filter(pk=member_id).update(daily_limit=0)
 
 
-@pytest.mark.parametrize(
-    ("named", "text"),
-    [
+def test_limits_are_said_in_words() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         ({}, ""),
         ({"rate_per_second": 5.0}, "at most 5 a second"),
         ({"rate_per_second": 0.25, "rate_per_hour": 100}, "at most 0.25 a second, 100 an hour"),
         ({"daily_limit": 50_000}, "at most 50,000 a day"),
         ({"daily_limit": 1_000_000_000}, "at most 1,000,000,000 a day"),
-    ],
-)
-def test_limits_are_said_in_words(named: dict[str, Any], text: str) -> None:
-    assert limits.describe(**named) == text
+    ]
+    for named, text in cases:
+        assert limits.describe(**named) == text, named
+
+
+def test_a_sender_has_no_limit_until_a_person_sets_one(acme: int) -> None:
+    assert limits_of(make_sender(acme)) == (None, None, None)

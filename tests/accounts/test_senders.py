@@ -13,11 +13,6 @@ from postledger.accounts.senders import DefaultSenderError
 from tests.races import collide
 
 
-@pytest.fixture
-def acme(db: None) -> int:
-    return workspaces.create_workspace("acme", actor="alice")
-
-
 def make_sender(workspace_id: int, name: str, account_id: int | None = None) -> int:
     return senders.create_sender(
         workspace_id, address=f"{name}@acme.example", account_id=account_id, actor="alice"

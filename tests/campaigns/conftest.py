@@ -11,6 +11,11 @@ from tests.web.callers import Caller
 
 
 @pytest.fixture
+def acme(db: None, settings: Settings) -> int:
+    return press.set_up_workspace(settings)
+
+
+@pytest.fixture
 def fake(db: None, settings: Settings) -> Iterator[FakeNotion]:
     """A Notion that acme, which can send campaigns, is connected to."""
     workspace_id = press.set_up_workspace(settings)

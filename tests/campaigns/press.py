@@ -17,9 +17,10 @@ from postledger.campaigns.drafts.drafts import Draft
 from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.campaigns.planning import planning
+from postledger.campaigns.runs import run_control
 from postledger.content.rendering.source import Format
-from postledger.deliveries import ledger
-from postledger.deliveries.entries import StreamKind
+from postledger.deliveries import entries, ledger
+from postledger.deliveries.entries import Entry, StreamKind
 from postledger.mailing.content_source import ContentSource, InlineSource
 from postledger.mailing.send_times import SendTime
 
@@ -74,10 +75,30 @@ def campaign(
     return drafts.create_campaign(workspace_id, draft, actor="alice", now=NOW)
 
 
+def launch(workspace_id: int, campaign_id: int, *, now: datetime = NOW) -> UUID:
+    return launching.launch_campaign(workspace_id, campaign_id, actor="alice", now=now)
+
+
 def launched(workspace_id: int, campaign_id: int, *, now: datetime = NOW) -> Run:
     """A run whose audience is planned."""
-    run_id = launching.launch_campaign(workspace_id, campaign_id, actor="alice", now=now)
-    return planned(run_id)
+    return planned(launch(workspace_id, campaign_id, now=now))
+
+
+def send_test(
+    workspace_id: int, campaign_id: int, addresses: str | None, *, contact_id: int | None = None
+) -> UUID:
+    return launching.send_test(
+        workspace_id,
+        campaign_id,
+        addresses=addresses,
+        contact_id=contact_id,
+        actor="alice",
+        now=NOW,
+    )
+
+
+def launch_rest(workspace_id: int, run_id: UUID, *, now: datetime = NOW) -> UUID:
+    return launching.launch_remaining(workspace_id, run_id, actor="alice", now=now)
 
 
 def put_into_month(run_id: UUID, month: int) -> None:
@@ -96,6 +117,26 @@ def put_into_month(run_id: UUID, month: int) -> None:
 def planned(run_id: UUID) -> Run:
     planning.plan_run(run_id)
     return Run.objects.get(pk=run_id)
+
+
+def cancel(run: Run) -> None:
+    """All of it that waits is cancelled and booked."""
+    run_control.cancel_run(run.workspace_id, run.pk, actor="alice")
+    while ledger.drain(run.stream_id):
+        pass
+
+
+def rest(run: Run, *, now: datetime = NOW) -> Run:
+    """The rest of a run, its audience planned."""
+    return planned(launch_rest(run.workspace_id, run.pk, now=now))
+
+
+def taken(position: int) -> Entry:
+    return entries.accepted(position, message_id=f"m{position}")
+
+
+def refused(position: int) -> Entry:
+    return entries.refused(position, code="550 5.1.1", detail="No such user.")
 
 
 def lines(run: Run) -> list[tuple[Any, ...]]:

@@ -1,7 +1,5 @@
 """A sender that is being archived, and a launch at the same moment: one of them sees the other."""
 
-from uuid import UUID
-
 import pytest
 from django.core.management import CommandError
 from pytest_django import Settings
@@ -9,7 +7,6 @@ from pytest_django import Settings
 from postledger.accounts import senders
 from postledger.accounts.models import Sender
 from postledger.accounts.queries import SenderArchivedError
-from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from tests.campaigns import press
 from tests.cli.command_line import run
@@ -33,10 +30,7 @@ def archive() -> None:
 
 
 def test_a_launch_that_is_quicker_keeps_the_sender(campaign: tuple[int, int]) -> None:
-    def launch() -> UUID:
-        return launching.launch_campaign(*campaign, actor="alice", now=press.NOW)
-
-    with collide.uncommitted(launch):
+    with collide.uncommitted(lambda: press.launch(*campaign)):
         archiving = collide.start(archive)
         archiving.must_wait()
 
@@ -46,11 +40,8 @@ def test_a_launch_that_is_quicker_keeps_the_sender(campaign: tuple[int, int]) ->
 
 
 def test_a_launch_that_is_later_is_refused(campaign: tuple[int, int]) -> None:
-    def launch() -> UUID:
-        return launching.launch_campaign(*campaign, actor="alice", now=press.NOW)
-
     with collide.uncommitted(archive):
-        launching_ = collide.start(launch)
+        launching_ = collide.start(lambda: press.launch(*campaign))
         launching_.must_wait()
 
     with pytest.raises(SenderArchivedError):

@@ -1,14 +1,10 @@
 """Campaigns that are deleted before anybody launched them."""
 
-from uuid import UUID
-
 import pytest
-from pytest_django import Settings
 
 from postledger.accounts.models import AuditEntry
 from postledger.campaigns import listing
 from postledger.campaigns.drafts import drafts
-from postledger.campaigns.launches import launching
 from postledger.campaigns.launches.launching import AlreadyLaunchedError, CampaignChangedError
 from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.runs import live_run, run_lookup
@@ -25,13 +21,7 @@ def delete(workspace_id: int, campaign_id: int) -> None:
     drafts.delete_campaign(workspace_id, campaign_id, actor="alice")
 
 
-def launch(workspace_id: int, campaign_id: int) -> UUID:
-    return launching.launch_campaign(workspace_id, campaign_id, actor="bob", now=press.NOW)
-
-
-@pytest.mark.django_db
-def test_a_deleted_draft_is_nowhere_and_its_tag_is_free(settings: Settings) -> None:
-    acme = press.set_up_workspace(settings)
+def test_a_deleted_draft_is_nowhere_and_its_tag_is_free(acme: int) -> None:
     campaign_id = press.campaign(acme, tag="news", audience={"state": "TX"})
     Campaign.objects.update(kept_text=content_source.to_json(press.WORDS))
 
@@ -51,11 +41,9 @@ def test_a_deleted_draft_is_nowhere_and_its_tag_is_free(settings: Settings) -> N
     assert (entry.actor, entry.subject, entry.data) == ("alice", "campaign news", {"name": "News"})
 
 
-@pytest.mark.django_db
-def test_a_campaign_that_was_launched_is_not_deleted(settings: Settings) -> None:
-    acme = press.set_up_workspace(settings)
+def test_a_campaign_that_was_launched_is_not_deleted(acme: int) -> None:
     campaign_id = press.campaign(acme)
-    launch(acme, campaign_id)
+    press.launch(acme, campaign_id)
 
     with pytest.raises(AlreadyLaunchedError, match="Cancel its run"):
         delete(acme, campaign_id)
@@ -63,9 +51,7 @@ def test_a_campaign_that_was_launched_is_not_deleted(settings: Settings) -> None
     assert drafts.find_campaign(acme, campaign_id).content == press.WORDS
 
 
-@pytest.mark.django_db
-def test_a_change_that_nobody_saw_is_not_deleted(settings: Settings) -> None:
-    acme = press.set_up_workspace(settings)
+def test_a_change_that_nobody_saw_is_not_deleted(acme: int) -> None:
     campaign_id = press.campaign(acme)
     seen = drafts.find_campaign(acme, campaign_id).updated_at
     Campaign.objects.update(updated_at=press.NOW)  # somebody changed it
@@ -77,20 +63,11 @@ def test_a_change_that_nobody_saw_is_not_deleted(settings: Settings) -> None:
     assert not Campaign.objects.exists()
 
 
-@pytest.mark.django_db
-def test_the_mail_of_its_tests_stays_in_the_books_and_is_still_erased(settings: Settings) -> None:
-    acme = press.set_up_workspace(settings)
+def test_the_mail_of_its_tests_stays_in_the_books_and_is_still_erased(acme: int) -> None:
     press.people(acme, 1)
     [contact] = Contact.objects.all()
     campaign_id = press.campaign(acme)
-    run_id = launching.send_test(
-        acme,
-        campaign_id,
-        addresses="editor@acme.example",
-        contact_id=contact.pk,
-        actor="alice",
-        now=press.NOW,
-    )
+    run_id = press.send_test(acme, campaign_id, "editor@acme.example", contact_id=contact.pk)
     [stream_id] = run_lookup.list_streams(acme, campaign_id)
 
     delete(acme, campaign_id)
@@ -105,15 +82,14 @@ def test_the_mail_of_its_tests_stays_in_the_books_and_is_still_erased(settings: 
 
 @pytest.mark.race
 @pytest.mark.django_db(transaction=True)
-def test_of_a_launch_and_a_deletion_at_once_exactly_one_wins(settings: Settings) -> None:
-    acme = press.set_up_workspace(settings)
+def test_of_a_launch_and_a_deletion_at_once_exactly_one_wins(acme: int) -> None:
     launched, deleted = (press.campaign(acme, tag=tag) for tag in ("launched", "deleted"))
 
-    with collide.uncommitted(lambda: launch(acme, launched)):
+    with collide.uncommitted(lambda: press.launch(acme, launched)):
         late_deletion = collide.start(lambda: delete(acme, launched))
         late_deletion.must_wait()
     with collide.uncommitted(lambda: delete(acme, deleted)):
-        late_launch = collide.start(lambda: launch(acme, deleted))
+        late_launch = collide.start(lambda: press.launch(acme, deleted))
         late_launch.must_wait()
 
     with pytest.raises(AlreadyLaunchedError):
@@ -126,8 +102,7 @@ def test_of_a_launch_and_a_deletion_at_once_exactly_one_wins(settings: Settings)
 
 @pytest.mark.race
 @pytest.mark.django_db(transaction=True)
-def test_a_change_that_comes_during_a_deletion_finds_nothing(settings: Settings) -> None:
-    acme = press.set_up_workspace(settings)
+def test_a_change_that_comes_during_a_deletion_finds_nothing(acme: int) -> None:
     campaign_id = press.campaign(acme)
 
     def change() -> None:

@@ -1,7 +1,6 @@
 """A campaign with a delivery window: when its mails are due, and whom the window leaves alone."""
 
 from datetime import UTC, datetime
-from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -53,6 +52,7 @@ def batches(run: Run) -> list[tuple[int, str, datetime]]:
 
 def test_mail_is_due_when_the_window_opens_where_its_recipient_lives(acme: int) -> None:
     run = press.launched(acme, press.campaign(acme, window=DAYTIME), now=MONDAY)
+    Campaign.objects.update(delivery_window=None)
 
     here, tokyo = batches(run)
 
@@ -72,34 +72,17 @@ def test_on_days_on_which_the_window_does_not_open_all_mail_waits(acme: int) -> 
     ]
 
 
-def sent_as_test(acme: int, campaign_id: int) -> UUID:
-    return launching.send_test(
-        acme, campaign_id, addresses="a@example.com", actor="alice", now=MONDAY
-    )
-
-
-def launched_with_test_key(acme: int, campaign_id: int) -> UUID:
-    return launching.launch_campaign(
-        acme, campaign_id, actor="alice", now=MONDAY, is_sandboxed=True
-    )
-
-
-@pytest.mark.parametrize("start", [sent_as_test, launched_with_test_key])
-def test_a_test_goes_at_any_time(acme: int, start: object) -> None:
-    assert callable(start)
-    run = press.planned(start(acme, press.campaign(acme, window=DAYTIME)))
-
-    assert window_of(run) is None
-    assert {reason for _, reason, _ in batches(run)} == {Reason.READY}
-
-
-def test_a_run_keeps_the_window_of_its_launch(acme: int) -> None:
+def test_a_test_goes_at_any_time(acme: int) -> None:
     campaign_id = press.campaign(acme, window=DAYTIME)
-    run = press.launched(acme, campaign_id, now=MONDAY)
-
-    Campaign.objects.filter(pk=campaign_id).update(delivery_window=None)
-
-    assert window_of(run) == STORED
+    for run_id in (
+        press.send_test(acme, campaign_id, "a@example.com"),
+        launching.launch_campaign(
+            acme, campaign_id, actor="alice", now=press.NOW, is_sandboxed=True
+        ),
+    ):
+        run = press.planned(run_id)
+        assert window_of(run) is None
+        assert {reason for _, reason, _ in batches(run)} == {Reason.READY}
 
 
 def test_the_same_batch_id_with_another_window_is_other_input(acme: int) -> None:

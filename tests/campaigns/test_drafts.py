@@ -3,7 +3,6 @@
 from uuid import UUID, uuid4
 
 import pytest
-from pytest_django import Settings
 
 from postledger.accounts.models import AuditEntry
 from postledger.campaigns.drafts import drafts
@@ -15,9 +14,8 @@ from tests.campaigns import press
 from tests.races import collide
 
 
-@pytest.mark.django_db
-def test_a_batch_never_sends_what_another_one_made_of_the_campaign(settings: Settings) -> None:
-    acme, first, second = press.set_up_workspace(settings), uuid4(), uuid4()
+def test_a_batch_never_sends_what_another_one_made_of_the_campaign(acme: int) -> None:
+    first, second = uuid4(), uuid4()
     wanted = Draft("news", "News", press.WORDS)
     other = Draft("news", "News", press.WORDS, audience={"state": "TX"})
     put = drafts.put_campaign(acme, wanted, launch_id=first, actor="alice", now=press.NOW)
@@ -35,9 +33,8 @@ def test_a_batch_never_sends_what_another_one_made_of_the_campaign(settings: Set
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_known", [False, True], ids=["new tag", "known tag"])
 def test_of_many_requests_at_once_under_one_name_all_get_the_same_run(
-    settings: Settings, *, is_known: bool
+    acme: int, *, is_known: bool
 ) -> None:
-    acme = press.set_up_workspace(settings)
     if is_known:
         press.campaign(acme, tag="news", audience={"state": "TX"})
     draft, launch_id = Draft("news", "News", press.WORDS), uuid4()
@@ -51,11 +48,9 @@ def test_of_many_requests_at_once_under_one_name_all_get_the_same_run(
     assert set(runs) == {Run.objects.get().pk}
 
 
-@pytest.mark.django_db
 def test_a_campaign_that_has_a_run_keeps_its_tag_and_everything_else_may_change(
-    settings: Settings,
+    acme: int,
 ) -> None:
-    acme = press.set_up_workspace(settings)
     campaign_id = press.campaign(acme, tag="news")
     drafts.change_campaign(acme, campaign_id, {"tag": "may-news"}, actor="alice", now=press.NOW)
     press.launched(acme, campaign_id)
@@ -70,12 +65,11 @@ def test_a_campaign_that_has_a_run_keeps_its_tag_and_everything_else_may_change(
 
 @pytest.mark.race
 @pytest.mark.django_db(transaction=True)
-def test_of_a_launch_and_another_tag_at_once_the_later_one_is_refused(settings: Settings) -> None:
-    acme = press.set_up_workspace(settings)
+def test_of_a_launch_and_another_tag_at_once_the_later_one_is_refused(acme: int) -> None:
     campaigns = [press.campaign(acme, tag=tag) for tag in ("launched-first", "renamed-first")]
 
     def launch(campaign_id: int) -> UUID:
-        return launching.launch_campaign(acme, campaign_id, actor="alice", now=press.NOW)
+        return press.launch(acme, campaign_id)
 
     def rename(campaign_id: int) -> None:
         renamed = {"tag": f"other-{campaign_id}"}
@@ -95,9 +89,7 @@ def test_of_a_launch_and_another_tag_at_once_the_later_one_is_refused(settings: 
     assert Run.objects.get().campaign.tag == "launched-first"
 
 
-@pytest.mark.django_db
-def test_what_a_batch_makes_of_its_campaign_is_on_the_trail(settings: Settings) -> None:
-    acme = press.set_up_workspace(settings)
+def test_what_a_batch_makes_of_its_campaign_is_on_the_trail(acme: int) -> None:
     drafts_ = [Draft("news", "News", press.WORDS, audience=meant) for meant in ({}, {}, {"a": "b"})]
 
     for draft in drafts_:
@@ -112,9 +104,7 @@ def test_what_a_batch_makes_of_its_campaign_is_on_the_trail(settings: Settings) 
 
 @pytest.mark.race
 @pytest.mark.django_db(transaction=True)
-def test_two_campaigns_of_one_name_at_once_get_a_tag_each(settings: Settings) -> None:
-    acme = press.set_up_workspace(settings)
-
+def test_two_campaigns_of_one_name_at_once_get_a_tag_each(acme: int) -> None:
     def create() -> int:
         draft = Draft("", "News", press.WORDS)
         return drafts.create_with_free_tag(acme, draft, actor="alice", now=press.NOW)
@@ -129,9 +119,7 @@ def test_two_campaigns_of_one_name_at_once_get_a_tag_each(settings: Settings) ->
 
 @pytest.mark.race
 @pytest.mark.django_db(transaction=True)
-def test_however_many_campaigns_are_created_at_once_each_gets_a_tag(settings: Settings) -> None:
-    acme = press.set_up_workspace(settings)
-
+def test_however_many_campaigns_are_created_at_once_each_gets_a_tag(acme: int) -> None:
     def create() -> int:
         draft = Draft("", "Зима", press.WORDS)
         return drafts.create_with_free_tag(acme, draft, actor="alice", now=press.NOW)

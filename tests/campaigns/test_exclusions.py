@@ -7,24 +7,18 @@ import pytest
 from django.db import OperationalError, connection
 from pytest_django import Settings
 
-from postledger.campaigns.launches import launching
 from postledger.campaigns.models import ExcludedContact, Run
 from postledger.campaigns.planning import exclusions, planning
 from postledger.campaigns.runs.run_lookup import CampaignUnknownError
-from postledger.contacts.actions import contacts
 from postledger.deliveries import entries, partitions
 from postledger.lib import ids
 from postledger.privacy import erasure, export, retention
 from tests import cast
 from tests.campaigns import press
+from tests.contacts import people
 from tests.races import collide
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def acme(settings: Settings) -> int:
-    return press.set_up_workspace(settings)
 
 
 def set_state(state: str, *numbers: int) -> None:
@@ -62,7 +56,7 @@ def test_each_contact_that_a_run_leaves_out_is_listed_with_its_reason(acme: int)
 def test_the_list_has_as_many_as_are_counted_however_the_run_is_planned(acme: int) -> None:
     press.people(acme, 30)
     set_state("unsubscribed", *range(0, 30, 2))
-    run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
+    run_id = press.launch(acme, press.campaign(acme))
     while planning.plan_next_chunk(run_id, size=7):
         pass
     run = Run.objects.get(pk=run_id)
@@ -76,18 +70,13 @@ def test_the_list_has_as_many_as_are_counted_however_the_run_is_planned(acme: in
     assert len({each.contact_id for each in pages}) == 15
 
 
-def test_a_reason_stays_as_it_was_when_the_contact_comes_back(acme: int) -> None:
+def test_a_reason_stays_as_it_was_when_the_contact_comes_back_or_is_deleted(acme: int) -> None:
     run = run_without(acme, 2, unsubscribed=(1,))
     set_state("active", 1)
-
     assert listed(acme, run) == [("r1@example.com", "unsubscribed")]
 
-
-def test_a_deleted_contact_is_listed_without_its_address(acme: int) -> None:
-    run = run_without(acme, 2, unsubscribed=(1,))
     [excluded] = ExcludedContact.objects.all()
-    contacts.delete_contact(acme, contact_id=excluded.contact_id, actor="alice", now=press.NOW)
-
+    people.delete(acme, excluded.contact_id)
     assert listed(acme, run) == [(None, "unsubscribed")]
 
 
@@ -102,23 +91,13 @@ def test_an_erased_person_is_exported_before_and_listed_no_more(acme: int) -> No
     assert Run.objects.get(pk=run.pk).excluded == {"unsubscribed": 1}
 
 
-def test_the_list_goes_with_the_month_of_its_run(acme: int) -> None:
-    run = run_without(acme, 2, unsubscribed=(1,))
-    month = ids.month_of_stream(run.stream_id)
-
-    exclusions.forget_month(month - 1)
-    assert len(listed(acme, run)) == 1
-    exclusions.forget_month(month)
-    assert listed(acme, run) == []
-
-
 def old_run(acme: int) -> Run:
     """A run of a month that is long over, which left one reader out."""
     month = partitions.this_month() - 6
     partitions.create(month)
     press.people(acme, 2)
     set_state("unsubscribed", 1)
-    run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
+    run_id = press.launch(acme, press.campaign(acme))
     press.put_into_month(run_id, month)
     run = press.planned(run_id)
     cast.book(run.stream_id, lambda at: entries.accepted(at, message_id="m"))
@@ -127,6 +106,7 @@ def old_run(acme: int) -> Run:
 
 def test_the_list_goes_with_the_mail_of_its_run(acme: int) -> None:
     run = old_run(acme)
+    exclusions.forget_month(ids.month_of_stream(run.stream_id) - 1)
     assert len(listed(acme, run)) == 1
 
     assert [due.obstacle for due in retention.drop_due(months=3)] == [""]

@@ -8,9 +8,7 @@ from functools import partial
 
 import pytest
 from django.db import connection
-from pytest_django import Settings
 
-from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.campaigns.planning import planning
 from postledger.campaigns.runs import run_control
@@ -34,17 +32,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 WORDS = replace(press.WORDS, body="Hello, {{ name }} of {{ city }}.", required=("city",))
 
 
-@pytest.fixture
-def acme(settings: Settings) -> int:
-    return press.set_up_workspace(settings)
-
-
 def missing(position: int) -> Entry:
     return entries.invalid(position, code="template_missing_variable")
-
-
-def refused(position: int) -> Entry:
-    return entries.refused(position, code="550")
 
 
 def move_to(city: str, *numbers: int) -> None:
@@ -67,10 +56,6 @@ def failed_run(acme: int, count: int) -> Run:
 
 def cities(run: Run) -> list[object]:
     return [values.get("city") for _, _, values, _ in press.lines(run)]
-
-
-def launch_remaining(acme: int, run: Run) -> Run:
-    return press.planned(launching.launch_remaining(acme, run.pk, actor="alice", now=press.NOW))
 
 
 def counts(run: Run) -> dict[State, int]:
@@ -98,7 +83,7 @@ def test_a_retry_leaves_a_mail_that_was_handed_over_as_it_was(acme: int) -> None
     press.people(acme, 1)
     move_to("Lisbon", 0)
     run = press.launched(acme, press.campaign(acme, content=WORDS))
-    cast.book(run.stream_id, refused)
+    cast.book(run.stream_id, press.refused)
     move_to("Porto", 0)
 
     assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 1
@@ -151,7 +136,7 @@ def test_the_rest_of_a_run_has_whoever_failed_before_anything_was_handed_over(ac
     run = failed_run(acme, 3)
     move_to("Porto", 0, 1)
 
-    rest = launch_remaining(acme, run)
+    rest = press.rest(run)
 
     assert press.addresses(rest) == press.addresses(run)
     assert cities(rest) == ["Porto", "Porto", None]
@@ -165,10 +150,10 @@ def test_the_rest_has_nobody_who_was_handed_over_or_may_have_been(acme: int) -> 
     run = press.launched(acme, press.campaign(acme, content=WORDS))
     cast.judge(run.stream_id, missing, size=1)
     cast.book(run.stream_id, lambda at: entries.accepted(at, message_id="m"), size=1)
-    cast.book(run.stream_id, refused, size=1)
+    cast.book(run.stream_id, press.refused, size=1)
     cast.lose(run.stream_id, size=1)
 
-    rest = launch_remaining(acme, run)
+    rest = press.rest(run)
 
     assert press.addresses(rest) == press.addresses(run)[:1]
     assert rest.excluded == {"already_mailed": 4}
@@ -182,18 +167,16 @@ def test_who_was_handed_over_and_then_cancelled_is_not_in_the_rest(acme: int) ->
         lambda at: entries.try_later(at, delay=timedelta(hours=1), code="450"),
         size=1,
     )
-    run_control.cancel_run(acme, run.pk, actor="alice")
-    while ledger.drain(run.stream_id):
-        pass
+    press.cancel(run)
 
-    rest = launch_remaining(acme, run)
+    rest = press.rest(run)
 
     assert press.addresses(rest) == press.addresses(run)[1:]
 
 
 def test_whom_the_rest_has_is_not_retried_in_the_earlier_run(acme: int) -> None:
     run = failed_run(acme, 3)
-    rest = launch_remaining(acme, run)
+    rest = press.rest(run)
 
     assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 0
     seen = [SeenDelivery(position, 1) for position in range(3)]
@@ -205,7 +188,7 @@ def test_whom_a_retry_has_taken_is_not_in_the_rest(acme: int) -> None:
     run = failed_run(acme, 3)
     assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 3
 
-    rest = launch_remaining(acme, run)
+    rest = press.rest(run)
 
     assert press.addresses(rest) == []
     assert rest.excluded == {"already_mailed": 3}
@@ -218,7 +201,7 @@ def test_who_is_kept_back_from_the_rest_stays_a_failure_of_the_run(acme: int) ->
             "UPDATE contacts_contact SET state = 'unsubscribed' WHERE address = 'r1@example.com'"
         )
 
-    rest = launch_remaining(acme, run)
+    rest = press.rest(run)
 
     assert press.addresses(rest) == ["R0@example.com"]
     assert counts(run) == {State.CANCELLED: 1, State.FAILED: 1}
@@ -233,7 +216,7 @@ def test_whose_language_the_rest_does_not_speak_stays_a_failure_of_the_run(acme:
     cast.judge(run.stream_id, missing)
     add_version(acme, "en")
 
-    rest = launch_remaining(acme, run)
+    rest = press.rest(run)
 
     assert press.addresses(rest) == ["a@example.com"]
     assert rest.excluded == {"template_missing_locale": 1}
@@ -262,7 +245,7 @@ def test_who_has_mail_at_a_former_address_stays_a_failure_of_the_run(acme: int) 
             [run.stream_id],
         )
 
-    rest = launch_remaining(acme, run)
+    rest = press.rest(run)
 
     assert press.addresses(rest) == []
     assert cast.states(run.stream_id)[1] is State.FAILED
@@ -270,10 +253,10 @@ def test_who_has_mail_at_a_former_address_stays_a_failure_of_the_run(acme: int) 
 
 def test_a_rest_that_fails_leads_to_another_rest_and_each_reader_waits_once(acme: int) -> None:
     run = failed_run(acme, 3)
-    second = launch_remaining(acme, run)
+    second = press.rest(run)
     cast.judge(second.stream_id, missing)
 
-    third = launch_remaining(acme, run)
+    third = press.rest(run)
 
     assert [counts(each) for each in (run, second, third)] == [
         {State.CANCELLED: 3},
@@ -285,7 +268,7 @@ def test_a_rest_that_fails_leads_to_another_rest_and_each_reader_waits_once(acme
 
 def test_of_a_retry_and_a_rest_at_once_each_reader_is_in_one(acme: int) -> None:
     run = failed_run(acme, 10)
-    rest_id = launching.launch_remaining(acme, run.pk, actor="alice", now=press.NOW)
+    rest_id = press.launch_rest(acme, run.pk)
 
     retried, _ = collide.together(
         [

@@ -32,7 +32,6 @@ from postledger.lib.errors import RefusedError
 from tests.campaigns import press
 from tests.dispatch import office
 from tests.journeys import rig, stage
-from tools.drill.saying import say
 from tools.proof import crews
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -225,16 +224,10 @@ def test_however_a_campaign_is_steered_nobody_is_mailed_twice(tmp_path: Path) ->
             future.result()
 
     done = sum((desk.done for desk in desks), Counter())
-    states = Counter(
-        run_progress.state.value for desk in desks for run_progress in desk.read_progress()
-    )
     books: Counter[str] = Counter()
     for desk in desks:
         for run_progress in desk.read_progress():
             books.update({state.value: n for state, n in run_progress.books.counts.items() if n})
-    mails = sum(taken(desk).total() for desk in desks)
-    say(f"{INTERLEAVINGS} interleavings, {done.total()} moves: {dict(done)}")
-    say(f"{states.total()} runs: {dict(states)}; {mails:,} mails taken; lines: {dict(books)}")
     assert [fault for desk in desks for fault in faults(desk)] == []
     assert {"rest", "cancel", "retry", "pause", "resume", "edit"} <= done.keys()
     assert {State.FAILED, State.IN_DOUBT, State.CANCELLED, State.ACCEPTED} <= books.keys()

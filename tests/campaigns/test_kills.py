@@ -8,7 +8,6 @@ from uuid import UUID
 import pytest
 from pytest_django import Settings
 
-from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.campaigns.planning import planning
 from postledger.deliveries import audit
@@ -49,7 +48,7 @@ def planner(run_id: UUID, **extra: str) -> int:
 def test_a_planner_killed_in_each_chunk_plans_everybody_once(settings: Settings) -> None:
     acme = press.set_up_workspace(settings)
     press.people(acme, PEOPLE)
-    run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
+    run_id = press.launch(acme, press.campaign(acme))
     places = []
 
     for passes in (1, 1, 2, 2):
@@ -68,7 +67,7 @@ def test_a_planner_killed_in_each_chunk_plans_everybody_once(settings: Settings)
 def test_a_run_that_another_process_plans_is_left_to_it(settings: Settings) -> None:
     acme = press.set_up_workspace(settings)
     press.people(acme, 3)
-    run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
+    run_id = press.launch(acme, press.campaign(acme))
 
     with collide.uncommitted(lambda: planning.plan_next_chunk(run_id, size=1)) as other:
         beside = collide.start(lambda: planning.plan_run(run_id))

@@ -1,17 +1,14 @@
 """Whom a run goes to, in which order, and how planning goes on after any interruption."""
 
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
 
 import pytest
 from django.db.models.functions import Now
 from pytest_django import Settings
 
 from postledger.accounts import workspaces
-from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.campaigns.planning import planning
-from postledger.contacts import states
 from postledger.contacts.actions import subscriptions, suppression
 from postledger.contacts.details import Details
 from postledger.contacts.models import Contact, Subscription
@@ -24,11 +21,6 @@ from tests.campaigns import press
 from tests.contacts import people
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def acme(settings: Settings) -> int:
-    return press.set_up_workspace(settings)
 
 
 def test_an_audience_is_planned_by_small_letters_in_byte_order(acme: int) -> None:
@@ -58,12 +50,7 @@ def test_who_must_not_be_mailed_is_counted_by_why_and_not_planned(acme: int) -> 
     by_name = {c.address.partition("@")[0]: c.pk for c in Contact.objects.all()}
     people.act(subscriptions.pause, acme, by_name["paused"])
     Subscription.objects.filter(contact_id=by_name["asked"]).update(state="pending")
-    suppression.suppress(
-        acme,
-        address="kept@example.com",
-        reason=states.SuppressionReason.BY_HAND,
-        actor="alice",
-    )
+    people.suppress(acme, "kept@example.com")
 
     run = press.launched(acme, press.campaign(acme, list_key="news"))
 
@@ -130,14 +117,7 @@ def test_a_snooze_that_ends_before_a_mail_is_due_does_not_keep_it_back(acme: int
     people.news(acme)
     due = datetime.now(UTC) + timedelta(days=7)
     for name, end in (("awake", due - timedelta(days=6)), ("asleep", due + timedelta(days=1))):
-        subscriptions.snooze(
-            acme,
-            contact_id=people.member(acme, f"{name}@example.com"),
-            list_key="news",
-            until=end,
-            origin=people.FORM,
-            now=press.NOW,
-        )
+        people.snooze(acme, people.member(acme, f"{name}@example.com"), end)
 
     later = press.launched(acme, press.campaign(acme, list_key="news", timing=SendTime(at=due)))
     now = press.launched(acme, press.campaign(acme, tag="news-2", list_key="news"))
@@ -167,7 +147,7 @@ def test_a_letter_gets_the_name_and_the_attributes_it_uses_and_no_others(acme: i
 def test_who_comes_after_the_launch_is_not_part_of_the_run(acme: int) -> None:
     press.people(acme, 3)
     campaign_id = press.campaign(acme)
-    run_id = planning_of(acme, campaign_id)
+    run_id = press.launch(acme, campaign_id)
     late = people.contact(acme, "late@example.com")
     # Everything in a test's transaction comes at one moment.
     Contact.objects.filter(pk=late).update(created_at=Now() + timedelta(seconds=1))
@@ -175,13 +155,9 @@ def test_who_comes_after_the_launch_is_not_part_of_the_run(acme: int) -> None:
     assert "late@example.com" not in press.addresses(press.planned(run_id))
 
 
-def planning_of(acme: int, campaign_id: int) -> UUID:
-    return launching.launch_campaign(acme, campaign_id, actor="alice", now=press.NOW)
-
-
 def test_a_run_goes_on_after_the_chunk_that_was_committed(acme: int) -> None:
     press.people(acme, 35)
-    run_id = planning_of(acme, press.campaign(acme))
+    run_id = press.launch(acme, press.campaign(acme))
     assert planning.plan_next_chunk(run_id, size=10)
     assert planning.plan_next_chunk(run_id, size=10)
     middle = Run.objects.get(pk=run_id)
@@ -196,7 +172,7 @@ def test_a_run_goes_on_after_the_chunk_that_was_committed(acme: int) -> None:
 
 def test_who_leaves_while_a_run_is_planned_gets_nothing(acme: int) -> None:
     press.people(acme, 5)
-    run_id = planning_of(acme, press.campaign(acme))
+    run_id = press.launch(acme, press.campaign(acme))
     request = UnsubscribeRequest("r4@example.com", "general")
     suppression.unsubscribe(acme, request=request, origin=people.LINK, now=press.NOW)
 
@@ -215,7 +191,7 @@ def test_whose_zone_is_unknown_is_in_the_zone_that_the_workspace_had_at_the_laun
     people.contact(acme, "a@example.com", Details(time_zone="Asia/Tokyo"))
     people.contact(acme, "b@example.com")
     Contact.objects.update(updated_at=Now() - timedelta(days=1))
-    run_id = planning_of(acme, press.campaign(acme, timing=NINE))
+    run_id = press.launch(acme, press.campaign(acme, timing=NINE))
     assert planning.plan_next_chunk(run_id)
 
     workspaces.set_time_zone(acme, "Asia/Tokyo", actor="alice")
@@ -226,7 +202,7 @@ def test_whose_zone_is_unknown_is_in_the_zone_that_the_workspace_had_at_the_laun
 def test_who_leaves_during_a_launch_by_local_time_is_counted_once(acme: int) -> None:
     for name in ("a", "b"):
         people.contact(acme, f"{name}@example.com", Details(time_zone="Asia/Tokyo"))
-    run_id = planning_of(acme, press.campaign(acme, timing=NINE))
+    run_id = press.launch(acme, press.campaign(acme, timing=NINE))
     people.leave(acme, "b@example.com")
 
     run = press.planned(run_id)
@@ -242,7 +218,7 @@ def test_many_launches_of_one_workspace_do_not_delay_those_of_another(settings: 
         press.people(workspace_id, 3)
     for workspace_id, tag in ((acme, "first"), (acme, "second"), (globex, "only")):
         campaign_id = press.campaign(workspace_id, tag=tag)
-        launching.launch_campaign(workspace_id, campaign_id, actor="alice", now=press.NOW)
+        press.launch(workspace_id, campaign_id)
 
     planning.plan_all()
 

@@ -12,8 +12,7 @@ from pytest_django import Settings
 
 from postledger.accounts import working_hours
 from postledger.campaigns.drafts import drafts, forecasts, preview, recipients
-from postledger.contacts import lists, states
-from postledger.contacts.actions import suppression
+from postledger.contacts import lists
 from postledger.content import articles, templates
 from postledger.content.rendering.source import Format, Source
 from postledger.content.slices import SliceFields
@@ -21,6 +20,7 @@ from postledger.content.versions import Version
 from postledger.mailing.content_source import ArticleSource, ContentSource, TemplateSource
 from postledger.mailing.send_times import SendTime
 from tests.campaigns import press
+from tests.contacts import people
 
 pytestmark = pytest.mark.django_db
 
@@ -60,12 +60,7 @@ def acme(settings: Settings) -> int:
         cursor.execute(_PEOPLE, [workspace_id, press.NOW])
         cursor.execute(_SUBSCRIPTIONS, [press.NOW, workspace_id])
     for number in (3, 4):
-        suppression.suppress(
-            workspace_id,
-            address=f"r{number}@example.com",
-            reason=states.SuppressionReason.BY_HAND,
-            actor="alice",
-        )
+        people.suppress(workspace_id, f"r{number}@example.com")
     templates.create(workspace_id, key="hello", name="Hello", actor="alice")
     texts = (
         Source("Hello", "Hello.", Format.MARKDOWN, locale="en"),

@@ -21,19 +21,6 @@ from tests.deliveries import views
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def acme(settings: Settings) -> int:
-    return press.set_up_workspace(settings)
-
-
-def taken(position: int) -> entries.Entry:
-    return entries.accepted(position, message_id=f"m{position}")
-
-
-def refused(position: int) -> entries.Entry:
-    return entries.refused(position, code="550 5.1.1", detail="No such user.")
-
-
 def run_to(acme: int, count: int) -> Run:
     press.people(acme, count)
     return press.launched(acme, press.campaign(acme))
@@ -45,8 +32,8 @@ def read(acme: int, run: Run) -> list[dict[str, str]]:
 
 def test_a_report_says_of_each_mail_what_became_of_it(acme: int) -> None:
     run = run_to(acme, 5)
-    cast.book(run.stream_id, taken, size=1)
-    cast.book(run.stream_id, refused, size=1)
+    cast.book(run.stream_id, press.taken, size=1)
+    cast.book(run.stream_id, press.refused, size=1)
     cast.judge(run.stream_id, lambda at: entries.suppressed(at, code="bounced"), size=1)
     cast.book(run.stream_id, entries.in_doubt, size=1)
 
@@ -68,29 +55,24 @@ def test_a_report_says_of_each_mail_what_became_of_it(acme: int) -> None:
     assert {line["sent_at"] for line in rest} == {""}
 
 
-@pytest.mark.parametrize(
-    ("kinds", "shown"),
-    [
+def test_a_report_has_the_gravest_that_was_reported_of_a_mail(acme: int) -> None:
+    reported: list[tuple[tuple[str, ...], str]] = [
         ((), ""),
         (("accepted", "opened"), ""),
         (("delivered", "soft_bounced"), "delivered"),
         (("bounced", "delivered", "opened"), "bounced"),
         (("complained", "delivered"), "complained"),
         (("soft_bounced", "deferred"), "soft_bounced"),
-    ],
-)
-def test_a_report_has_the_gravest_that_was_reported_of_a_mail(
-    acme: int, kinds: tuple[str, ...], shown: str
-) -> None:
-    run = run_to(acme, 1)
-    cast.book(run.stream_id, taken)
-    for kind in kinds:
-        views.report(run.stream_id, 0, kind)
+    ]
+    run = run_to(acme, len(reported))
+    cast.book(run.stream_id, press.taken)
+    for position, (kinds, _) in enumerate(reported):
+        for kind in kinds:
+            views.report(run.stream_id, position, kind)
 
-    [line] = read(acme, run)
-
-    assert (line["status"], line["feedback"]) == ("sent", shown)
-    assert bool(line["feedback_at"]) == bool(shown)
+    for line, (kinds, shown) in zip(read(acme, run), reported, strict=True):
+        assert (line["status"], line["feedback"]) == ("sent", shown), kinds
+        assert bool(line["feedback_at"]) == bool(shown)
 
 
 def test_every_state_has_a_status_and_only_accepted_mail_is_sent() -> None:
@@ -99,14 +81,20 @@ def test_every_state_has_a_status_and_only_accepted_mail_is_sent() -> None:
     assert statuses == {**{state: state.value for state in State}, State.ACCEPTED: "sent"}
 
 
-def test_what_failed_and_then_went_has_no_error(acme: int) -> None:
-    run = run_to(acme, 1)
-    cast.book(run.stream_id, refused)
+def test_what_failed_and_then_went_or_was_cancelled_has_no_error(acme: int) -> None:
+    run = run_to(acme, 2)
+    cast.book(run.stream_id, press.refused)
+    failed = report.list_failures(acme, run.pk)
     run_control.retry_failed(acme, run.pk, actor="alice")
     requeued = read(acme, run)
-    cast.book(run.stream_id, taken)
+    cast.book(run.stream_id, press.taken, size=1)
+    press.cancel(run)
+    ended = read(acme, run)
 
-    assert [line["error_message"] for line in (*requeued, *read(acme, run))] == ["", ""]
+    assert [failure.count for failure in failed] == [2]
+    assert report.list_failures(acme, run.pk) == []
+    assert [line["error_message"] for line in (*requeued, *ended)] == [""] * 4
+    assert [line["status"] for line in ended] == ["sent", "cancelled"]
 
 
 def test_a_spreadsheet_executes_nothing_of_a_report(acme: int) -> None:
@@ -125,9 +113,7 @@ def test_a_report_is_read_page_by_page_and_never_as_a_whole(acme: int) -> None:
     lines = report.write_csv(acme, run.pk)
 
     first = list(islice(lines, reporting._AT_ONCE))
-    run_control.cancel_run(acme, run.pk, actor="alice")
-    while ledger.drain(run.stream_id):
-        pass
+    press.cancel(run)
     rest = list(lines)
 
     # What nobody had asked for yet was not read yet.
@@ -138,10 +124,10 @@ def test_a_report_is_read_page_by_page_and_never_as_a_whole(acme: int) -> None:
 
 def test_failures_are_grouped_by_cause_with_an_example_and_what_to_do(acme: int) -> None:
     run = run_to(acme, 8)
-    cast.book(run.stream_id, refused, size=3)
+    cast.book(run.stream_id, press.refused, size=3)
     cast.book(run.stream_id, lambda at: entries.invalid(at, code="INVALID_EMAIL"), size=2)
     cast.book(run.stream_id, entries.in_doubt, size=1)
-    cast.book(run.stream_id, taken, size=2)
+    cast.book(run.stream_id, press.taken, size=2)
 
     failures = report.list_failures(acme, run.pk)
 
@@ -172,27 +158,6 @@ def test_mail_that_a_restore_put_in_doubt_is_among_the_failures(acme: int) -> No
 @pytest.fixture
 def fence_stays_here() -> Iterator[None]:
     yield from epochs.kept()
-
-
-def test_what_was_retried_is_no_failure_any_more(acme: int) -> None:
-    run = run_to(acme, 2)
-    cast.book(run.stream_id, refused)
-    assert report.list_failures(acme, run.pk)[0].count == 2
-
-    run_control.retry_failed(acme, run.pk, actor="alice")
-
-    assert report.list_failures(acme, run.pk) == []
-
-
-def test_what_was_cancelled_has_no_error(acme: int) -> None:
-    run = run_to(acme, 1)
-    run_control.cancel_run(acme, run.pk, actor="alice")
-    while ledger.drain(run.stream_id):
-        pass
-
-    [line] = read(acme, run)
-
-    assert (line["status"], line["error_message"]) == ("cancelled", "")
 
 
 def test_another_workspace_has_no_such_run(acme: int, settings: Settings) -> None:

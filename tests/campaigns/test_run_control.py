@@ -26,22 +26,9 @@ from tests.races import collide
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def acme(settings: Settings) -> int:
-    return press.set_up_workspace(settings)
-
-
 def run_to(acme: int, count: int) -> Run:
     press.people(acme, count)
     return press.launched(acme, press.campaign(acme))
-
-
-def taken(position: int) -> entries.Entry:
-    return entries.accepted(position, message_id=f"m{position}")
-
-
-def refused(position: int) -> entries.Entry:
-    return entries.refused(position, code="MAILBOX_UNAVAILABLE")
 
 
 def read_progress(acme: int, run_id: UUID) -> Progress:
@@ -64,7 +51,7 @@ def test_a_paused_run_is_claimed_by_nobody_until_it_is_resumed(acme: int) -> Non
 
 def test_a_run_whose_mails_were_all_taken_is_sent_by_itself(acme: int) -> None:
     run = run_to(acme, 3)
-    cast.book(run.stream_id, taken)
+    cast.book(run.stream_id, press.taken)
 
     assert run_control.end_finished_runs() == 1
     assert run_control.end_finished_runs() == 0
@@ -75,14 +62,14 @@ def test_a_run_whose_mails_were_all_taken_is_sent_by_itself(acme: int) -> None:
 
 def test_a_run_with_a_failure_stays_open_until_it_is_retried_or_closed(acme: int) -> None:
     run = run_to(acme, 3)
-    cast.book(run.stream_id, refused)
+    cast.book(run.stream_id, press.refused)
     assert run_control.end_finished_runs() == 0
     assert read_progress(acme, run.pk).state is RunState.OPEN
 
     assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 3
     assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 0
     for _ in range(3):
-        cast.book(run.stream_id, taken)
+        cast.book(run.stream_id, press.taken)
 
     assert run_control.end_finished_runs() == 1
     assert read_progress(acme, run.pk).books.counts[State.ACCEPTED] == 3
@@ -90,7 +77,7 @@ def test_a_run_with_a_failure_stays_open_until_it_is_retried_or_closed(acme: int
 
 def test_only_failures_of_one_cause_are_retried_where_one_is_named(acme: int) -> None:
     run = run_to(acme, 2)
-    cast.book(run.stream_id, refused, size=1)
+    cast.book(run.stream_id, press.refused, size=1)
     cast.book(run.stream_id, lambda at: entries.refused(at, code="OTHER"), size=1)
 
     assert run_control.retry_failed(acme, run.pk, code="OTHER", actor="alice").requeued == 1
@@ -99,10 +86,10 @@ def test_only_failures_of_one_cause_are_retried_where_one_is_named(acme: int) ->
 
 def test_a_person_may_close_a_run_with_its_failures_but_not_one_that_still_sends(acme: int) -> None:
     run = run_to(acme, 2)
-    cast.book(run.stream_id, refused, size=1)
+    cast.book(run.stream_id, press.refused, size=1)
     with pytest.raises(RunBusyError):
         run_control.close_run(acme, run.pk, actor="alice", now=press.NOW)
-    cast.book(run.stream_id, taken, size=1)
+    cast.book(run.stream_id, press.taken, size=1)
 
     run_control.close_run(acme, run.pk, actor="alice", now=press.NOW)
 
@@ -110,20 +97,13 @@ def test_a_person_may_close_a_run_with_its_failures_but_not_one_that_still_sends
     assert (run_progress.state, run_progress.ended_by) == (RunState.CLOSED, "alice")
     with pytest.raises(RunOverError):
         run_control.pause_run(acme, run.pk, actor="alice")
-
-
-def test_retrying_opens_a_closed_run_again(acme: int) -> None:
-    run = run_to(acme, 1)
-    cast.book(run.stream_id, refused)
-    run_control.close_run(acme, run.pk, actor="alice", now=press.NOW)
-
     assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 1
     assert read_progress(acme, run.pk).state is RunState.SENDING
 
 
 def test_a_closed_run_whose_mail_goes_again_can_be_steered(acme: int) -> None:
     run = run_to(acme, 1)
-    cast.book(run.stream_id, refused)
+    cast.book(run.stream_id, press.refused)
     run_control.close_run(acme, run.pk, actor="alice", now=press.NOW)
 
     # As an operator's command does, which knows nothing of runs.
@@ -137,7 +117,7 @@ def test_a_closed_run_whose_mail_goes_again_can_be_steered(acme: int) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_nobody_closes_a_run_while_its_failures_are_given_another_chance(acme: int) -> None:
     run = run_to(acme, 1)
-    cast.book(run.stream_id, refused)
+    cast.book(run.stream_id, press.refused)
 
     with collide.uncommitted(lambda: run_control.retry_failed(acme, run.pk, actor="alice")):
         closing = collide.start(
@@ -153,10 +133,8 @@ def test_nobody_closes_a_run_while_its_failures_are_given_another_chance(acme: i
 def test_a_cancelled_run_with_doubts_can_be_closed_and_not_retried(acme: int) -> None:
     run = run_to(acme, 3)
     cast.book(run.stream_id, entries.in_doubt, size=1)
-    cast.book(run.stream_id, refused, size=1)
-    run_control.cancel_run(acme, run.pk, actor="alice")
-    while ledger.drain(run.stream_id):
-        pass
+    cast.book(run.stream_id, press.refused, size=1)
+    press.cancel(run)
     assert run_control.end_finished_runs() == 0
 
     with pytest.raises(RunOverError, match="it was cancelled"):
@@ -169,7 +147,7 @@ def test_a_cancelled_run_with_doubts_can_be_closed_and_not_retried(acme: int) ->
 
 def test_closing_a_run_without_a_failure_leaves_it_to_end_as_sent(acme: int) -> None:
     run = run_to(acme, 1)
-    cast.book(run.stream_id, taken)
+    cast.book(run.stream_id, press.taken)
 
     run_control.close_run(acme, run.pk, actor="alice", now=press.NOW)
 
@@ -177,28 +155,11 @@ def test_closing_a_run_without_a_failure_leaves_it_to_end_as_sent(acme: int) -> 
     assert run_control.end_finished_runs() == 1
 
 
-def test_the_rest_of_a_cancelled_run_is_everybody_whom_nothing_was_tried_for(acme: int) -> None:
-    run = run_to(acme, 5)
-    cast.book(run.stream_id, taken, size=1)
-    cast.book(run.stream_id, refused, size=1)
-    run_control.cancel_run(acme, run.pk, actor="alice")
-    while ledger.drain(run.stream_id):
-        pass
-    run_control.end_finished_runs()
-
-    rest = press.planned(launching.launch_remaining(acme, run.pk, actor="alice", now=press.NOW))
-
-    everybody = press.addresses(run)
-    assert press.addresses(rest) == everybody[2:]
-    assert rest.excluded == {"already_mailed": 2}
-    assert read_progress(acme, run.pk).state is RunState.CANCELLED
-
-
 def test_the_rest_waits_until_what_was_cancelled_is_booked(acme: int) -> None:
     run = run_to(acme, 3)
     run_control.cancel_run(acme, run.pk, actor="alice")
 
-    rest_id = launching.launch_remaining(acme, run.pk, actor="alice", now=press.NOW)
+    rest_id = press.launch_rest(acme, run.pk)
     waits = press.planned(rest_id)
     assert waits.planned_at is None
     assert sentences.read_document(waits.trouble).startswith("earlier_run_busy: Cancelled mail")
@@ -206,6 +167,8 @@ def test_the_rest_waits_until_what_was_cancelled_is_booked(acme: int) -> None:
         pass
 
     assert len(press.addresses(press.planned(rest_id))) == 3
+    run_control.end_finished_runs()
+    assert read_progress(acme, run.pk).state is RunState.CANCELLED
 
 
 def test_the_rest_is_of_those_whom_the_run_meant(acme: int) -> None:
@@ -215,12 +178,10 @@ def test_the_rest_is_of_those_whom_the_run_meant(acme: int) -> None:
     people.contact(acme, "other@example.com")
     campaign_id = press.campaign(acme, list_key="news")
     run = press.launched(acme, campaign_id)
-    run_control.cancel_run(acme, run.pk, actor="alice")
-    while ledger.drain(run.stream_id):
-        pass
+    press.cancel(run)
 
     drafts.change_campaign(acme, campaign_id, {"list_key": None}, actor="alice", now=press.NOW)
-    rest = press.planned(launching.launch_remaining(acme, run.pk, actor="alice", now=press.NOW))
+    rest = press.rest(run)
 
     assert press.addresses(rest) == ["r1@example.com"]
 
@@ -229,16 +190,16 @@ def test_there_is_no_rest_once_the_lines_of_the_run_were_dropped(acme: int) -> N
     """Nor when somebody tries to have the month back: it would come back empty."""
     press.people(acme, 1)
     past = partitions.this_month() - 3
-    run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
+    run_id = press.launch(acme, press.campaign(acme))
     press.put_into_month(run_id, past)
-    cast.book(press.planned(run_id).stream_id, taken)
+    cast.book(press.planned(run_id).stream_id, press.taken)
     run_control.end_finished_runs()
-    rest_id = launching.launch_remaining(acme, run_id, actor="alice", now=press.NOW)
+    rest_id = press.launch_rest(acme, run_id)
     ledger.drop_month(past)
 
     for attempt in range(2):
         with pytest.raises(MonthDroppedError, match="its recipients are unknown"):
-            launching.launch_remaining(acme, run_id, actor="alice", now=press.NOW)
+            press.launch_rest(acme, run_id)
         with pytest.raises(MonthDroppedError, match="its recipients are unknown"):
             previous_runs.check_lineage(Run.objects.get(pk=rest_id))
         if not attempt:
@@ -246,24 +207,9 @@ def test_there_is_no_rest_once_the_lines_of_the_run_were_dropped(acme: int) -> N
                 press.put_into_month(rest_id, past)
 
 
-def test_two_rests_do_not_mail_the_same_people(acme: int) -> None:
-    run = run_to(acme, 3)
-    run_control.cancel_run(acme, run.pk, actor="alice")
-    while ledger.drain(run.stream_id):
-        pass
-
-    first, second = (
-        launching.launch_remaining(acme, run.pk, actor="alice", now=press.NOW) for _ in range(2)
-    )
-    planning.plan_all()
-
-    counts = [len(press.addresses(Run.objects.get(pk=run_id))) for run_id in (first, second)]
-    assert sorted(counts) == [0, 3]
-
-
 def test_cancelling_while_a_run_is_planned_ends_the_planning(acme: int) -> None:
     press.people(acme, 30)
-    run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
+    run_id = press.launch(acme, press.campaign(acme))
     planning.plan_next_chunk(run_id, size=10)
     run = Run.objects.get(pk=run_id)
 
@@ -284,8 +230,7 @@ def test_a_run_that_cannot_be_planned_says_so_keeps_no_other_back_and_can_be_can
 ) -> None:
     press.people(acme, 3)
     broken, other = (
-        launching.launch_campaign(acme, press.campaign(acme, tag=tag), actor="alice", now=press.NOW)
-        for tag in ("broken", "other")
+        press.launch(acme, press.campaign(acme, tag=tag)) for tag in ("broken", "other")
     )
     Run.objects.filter(pk=broken).update(waves=[{}])
 

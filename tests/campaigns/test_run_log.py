@@ -4,28 +4,17 @@ from collections.abc import Callable
 
 import pytest
 from django.db import transaction
-from pytest_django import Settings
 from structlog.testing import capture_logs
 
 from postledger.accounts.models import AuditEntry
-from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.campaigns.planning import planning
 from postledger.campaigns.runs import run_control
-from postledger.deliveries import entries, ledger
+from postledger.deliveries import ledger
 from tests import cast
 from tests.campaigns import press
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def acme(settings: Settings) -> int:
-    return press.set_up_workspace(settings)
-
-
-def taken(position: int) -> entries.Entry:
-    return entries.accepted(position, message_id="m")
 
 
 def logged(act: Callable[[], object]) -> list[dict[str, object]]:
@@ -39,16 +28,16 @@ def test_launch_first_mail_pauses_and_end_are_logged_once_each(acme: int) -> Non
     campaign_id = press.campaign(acme)
 
     def live() -> None:
-        run_id = launching.launch_campaign(acme, campaign_id, actor="alice", now=press.NOW)
+        run_id = press.launch(acme, campaign_id)
         planning.plan_run(run_id)
         stream_id = Run.objects.get(pk=run_id).stream_id
         run_control.note_first_mails()
-        cast.book(stream_id, taken, size=1)
+        cast.book(stream_id, press.taken, size=1)
         for _ in range(2):
             run_control.note_first_mails()
             run_control.pause_run(acme, run_id, actor="alice")
         run_control.resume_run(acme, run_id, actor="alice")
-        cast.book(stream_id, taken)
+        cast.book(stream_id, press.taken)
         for _ in range(2):
             run_control.end_finished_runs()
 
@@ -73,7 +62,7 @@ def test_launch_first_mail_pauses_and_end_are_logged_once_each(acme: int) -> Non
 def test_a_run_that_ends_at_once_has_its_first_mail_in_the_log(acme: int) -> None:
     press.people(acme, 1)
     run = press.launched(acme, press.campaign(acme))
-    cast.book(run.stream_id, taken)
+    cast.book(run.stream_id, press.taken)
 
     events = [line["event"] for line in logged(run_control.end_finished_runs)]
 
@@ -100,13 +89,11 @@ def test_a_test_is_logged_as_one(acme: int) -> None:
     campaign_id = press.campaign(acme)
 
     def test() -> None:
-        launching.send_test(
-            acme, campaign_id, addresses="bob@example.com", actor="alice", now=press.NOW
-        )
+        press.send_test(acme, campaign_id, "bob@example.com")
 
     [line] = logged(test)
     planning.plan_run(Run.objects.get().pk)
-    cast.book(Run.objects.get().stream_id, taken)
+    cast.book(Run.objects.get().stream_id, press.taken)
     run_control.end_finished_runs()
 
     assert (line["event"], line["is_test"]) == ("campaign tested", True)
@@ -124,7 +111,7 @@ def test_a_launch_that_is_rolled_back_is_not_logged(acme: int) -> None:
 
     def launch() -> None:
         with transaction.atomic():
-            launching.launch_campaign(acme, campaign_id, actor="alice", now=press.NOW)
+            press.launch(acme, campaign_id)
             transaction.set_rollback(True)
 
     assert logged(launch) == []

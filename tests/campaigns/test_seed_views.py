@@ -5,7 +5,6 @@ from uuid import uuid4
 
 import pytest
 from django.db import connection
-from pytest_django import Settings
 
 from postledger.campaigns.drafts import drafts
 from postledger.campaigns.drafts.drafts import Draft
@@ -14,7 +13,6 @@ from postledger.campaigns.models import Run
 from postledger.content import articles
 from postledger.content.rendering.source import Format
 from postledger.content.slices import SliceFields as Slice
-from postledger.deliveries import entries
 from postledger.mailing.content_source import ArticleSource, InlineSource
 from tests import cast
 from tests.campaigns import press
@@ -37,36 +35,21 @@ COLUMNS = {
 }
 
 
-@pytest.fixture
-def acme(settings: Settings) -> int:
-    return press.set_up_workspace(settings)
-
-
-def taken(position: int) -> entries.Entry:
-    return entries.accepted(position, message_id=f"m{position}")
-
-
-def refused(position: int) -> entries.Entry:
-    return entries.refused(position, code="NO", detail="Never.")
-
-
-@pytest.mark.parametrize("view", COLUMNS)
-def test_a_view_has_the_columns_it_stands_for(view: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM {view} LIMIT 0")
-        columns = [column.name for column in cursor.description or []]
-        cursor.execute("SELECT reloptions FROM pg_class WHERE relname = %s", [view])
-        [(options,)] = cursor.fetchall()
-
-    assert columns == COLUMNS[view]
-    assert options == ["security_invoker=true"]
+def test_a_view_has_the_columns_it_stands_for() -> None:
+    for view, expected in COLUMNS.items():
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM {view} LIMIT 0")
+            columns = [column.name for column in cursor.description or []]
+            cursor.execute("SELECT reloptions FROM pg_class WHERE relname = %s", [view])
+            [(options,)] = cursor.fetchall()
+        assert (columns, options) == (expected, ["security_invoker=true"])
 
 
 def test_the_history_has_who_was_sent_to_and_nobody_else(acme: int) -> None:
     press.people(acme, 3)
     run = press.launched(acme, press.campaign(acme))
-    cast.book(run.stream_id, taken, size=1)
-    cast.book(run.stream_id, refused, size=1)
+    cast.book(run.stream_id, press.taken, size=1)
+    cast.book(run.stream_id, press.refused, size=1)
 
     [row] = views.read("delivery_history", run.stream_id)
 
@@ -76,28 +59,6 @@ def test_the_history_has_who_was_sent_to_and_nobody_else(acme: int) -> None:
     assert row["send_batch_id"] == str(run.launch_id)
     assert row["provider_message_id"] == "m0"
     assert row["sent_at"] >= run.planned_at
-
-
-def test_a_repeated_batch_adds_no_history_and_no_run(acme: int) -> None:
-    press.people(acme, 2)
-    launch_id = uuid4()
-
-    def send() -> Run:
-        draft = Draft("news-1", "News", press.WORDS)
-        campaign = drafts.put_campaign(
-            acme, draft, launch_id=launch_id, actor="alice", now=press.NOW
-        )
-        run_id = launching.launch_once(campaign, launch_id=launch_id, actor="alice", now=press.NOW)
-        return press.planned(run_id)
-
-    run = send()
-    cast.book(run.stream_id, taken)
-    before = views.read("delivery_history", run.stream_id)
-
-    assert send() == run
-    assert views.read("delivery_history", run.stream_id) == before
-    assert len(before) == 2
-    assert len(runs()) == 1
 
 
 def runs() -> list[dict[str, Any]]:
@@ -130,11 +91,9 @@ def test_a_run_is_told_with_its_article_as_it_was_launched(acme: int) -> None:
 
 
 def test_a_test_is_a_run_without_history(acme: int) -> None:
-    run_id = launching.send_test(
-        acme, press.campaign(acme), addresses="a@example.com", actor="alice", now=press.NOW
-    )
+    run_id = press.send_test(acme, press.campaign(acme), "a@example.com")
     run = press.planned(run_id)
-    cast.book(run.stream_id, taken)
+    cast.book(run.stream_id, press.taken)
 
     assert views.read("delivery_history", run.stream_id) == []
     assert [row["id"] for row in runs()] == [run.pk]
@@ -154,12 +113,34 @@ def test_the_log_and_the_outbox_tell_what_a_campaign_said(acme: int) -> None:
 def test_every_permanent_failure_of_a_campaign_is_a_dead_letter(acme: int) -> None:
     press.people(acme, 3)
     run = press.launched(acme, press.campaign(acme))
-    cast.book(run.stream_id, taken, size=1)
-    cast.book(run.stream_id, refused, size=2)
+    cast.book(run.stream_id, press.taken, size=1)
+    cast.book(run.stream_id, press.refused, size=2)
 
     letters = views.read("dead_letters", run.stream_id)
 
     assert [letter["topic"] for letter in letters] == ["campaign"] * 2
-    assert [letter["error"] for letter in letters] == ["NO: Never."] * 2
+    assert [letter["error"] for letter in letters] == ["550 5.1.1: No such user."] * 2
     assert [letter["payload"]["to"] for letter in letters] == ["r1@example.com", "r2@example.com"]
     assert letters[0]["payload"]["variables"] == {"name": "Reader 1"}
+
+
+def test_a_repeated_batch_adds_no_history_and_no_run(acme: int) -> None:
+    press.people(acme, 2)
+    launch_id = uuid4()
+
+    def send() -> Run:
+        draft = Draft("news-1", "News", press.WORDS)
+        campaign = drafts.put_campaign(
+            acme, draft, launch_id=launch_id, actor="alice", now=press.NOW
+        )
+        run_id = launching.launch_once(campaign, launch_id=launch_id, actor="alice", now=press.NOW)
+        return press.planned(run_id)
+
+    run = send()
+    cast.book(run.stream_id, press.taken)
+    before = views.read("delivery_history", run.stream_id)
+
+    assert send() == run
+    assert views.read("delivery_history", run.stream_id) == before
+    assert len(before) == 2
+    assert len(runs()) == 1

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from postledger.campaigns import states
 from postledger.campaigns.states import Ending, RunFacts, RunState
 
@@ -18,9 +16,8 @@ DONE = RunFacts(
 )
 
 
-@pytest.mark.parametrize(
-    ("run", "state", "ending"),
-    [
+def test_a_run_stands_as_its_books_say() -> None:
+    cases: list[tuple[RunFacts, RunState, Ending | None]] = [
         (DONE, RunState.SENT, Ending.SENT),
         (replace(DONE, failed=1), RunState.OPEN, None),
         (replace(DONE, in_doubt=1), RunState.OPEN, None),
@@ -33,10 +30,6 @@ DONE = RunFacts(
         (replace(DONE, is_cancelled=True, waiting=3), RunState.CANCELLED, None),
         (replace(DONE, is_cancelled=True, in_doubt=3), RunState.CANCELLED, None),
         (replace(DONE, ended_as=Ending.CLOSED, failed=3), RunState.CLOSED, None),
-    ],
-)
-def test_a_run_stands_as_its_books_say(
-    run: RunFacts, state: RunState, ending: Ending | None
-) -> None:
-    assert states.state_of(run) is state
-    assert states.ending_of(run) is ending
+    ]
+    for run, state, ending in cases:
+        assert (states.state_of(run), states.ending_of(run)) == (state, ending), run

@@ -8,9 +8,7 @@ from uuid import UUID
 import psycopg
 import pytest
 from django.db import OperationalError, connection
-from pytest_django import Settings
 
-from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.campaigns.planning import planning
 from postledger.contacts.details import Details
@@ -35,23 +33,14 @@ END $$;
 CREATE OR REPLACE TRIGGER test_fault BEFORE INSERT ON deliveries_batch
 FOR EACH ROW EXECUTE FUNCTION public.test_fault();
 """
-# Of the same class as a lost connection.
-REFUSED = "RAISE EXCEPTION 'index row too large' USING ERRCODE = 'program_limit_exceeded';"
 LOST = "PERFORM pg_terminate_backend(pg_backend_pid()), pg_sleep(60);"
-
-
-@pytest.fixture
-def acme(settings: Settings) -> int:
-    return press.set_up_workspace(settings)
 
 
 def two(workspace_id: int) -> list[UUID]:
     """Two launches, in the order in which they are planned."""
     press.people(workspace_id, 3)
     return [
-        launching.launch_campaign(
-            workspace_id, press.campaign(workspace_id, tag=tag), actor="alice", now=press.NOW
-        )
+        press.launch(workspace_id, press.campaign(workspace_id, tag=tag))
         for tag in ("first", "second")
     ]
 
@@ -64,17 +53,6 @@ def break_(run_id: UUID, fault: str) -> None:
 
 def trouble(run_id: UUID) -> str:
     return sentences.read_document(Run.objects.values_list("trouble", flat=True).get(pk=run_id))
-
-
-def test_a_run_that_the_database_refuses_keeps_no_other_from_being_planned(acme: int) -> None:
-    first, second = two(acme)
-    break_(first, REFUSED)
-
-    planning.plan_all()
-
-    assert trouble(first).startswith("internal_error: ")
-    assert Run.objects.get(pk=first).planned_at is None
-    assert Run.objects.get(pk=second).planned_at is not None
 
 
 @pytest.fixture

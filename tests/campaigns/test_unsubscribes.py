@@ -23,7 +23,6 @@ from postledger.deliveries.states import State
 from tests.campaigns import press
 from tests.journeys import stage
 from tests.web.public import visiting
-from tools.drill.saying import say
 from tools.proof import crews
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -108,19 +107,13 @@ def test_who_left_is_mailed_nothing_that_was_not_on_its_way(
 
     with crews.at_work(tmp_path) as beat:
         beat()
-        began = time.perf_counter()
         left = leave_one_by_one(acme, run.stream_id, readers, leavers)
         crews.wait(beat, run.stream_id, seconds=600)
-        seconds = time.perf_counter() - began
 
     taken = stage.taken(journal)
     audited = audit.audit(run.stream_id)
     places = Counter(left.values())
     mailed = Counter(place for address, place in left.items() if taken[address])
-    for place in Place:
-        say(f"{place.value}: {places[place]:,} left, {mailed[place]:,} of them were mailed")
-    counts = {state.value: count for state, count in audited.books.counts.items() if count}
-    say(f"{READERS:,} readers in {seconds:.0f} s, {LEAVERS:,} left meanwhile: {counts}")
     assert places[Place.WAITING] >= LEAVERS / 5, "nearly nobody left in time: this proves nothing"
     assert mailed[Place.WAITING] == mailed[Place.COMPOSED] == 0
     assert audited.discrepancies == []

@@ -13,9 +13,14 @@ from postledger.contacts.actions import (
     suppression,
 )
 from postledger.contacts.consent import Origin, StateReport
-from postledger.contacts.details import Details
+from postledger.contacts.details import Changes, Details
 from postledger.contacts.models import ConsentEvent, Contact, Subscription
-from postledger.contacts.states import ContactState, SubscriptionState, SuppressionStatus
+from postledger.contacts.states import (
+    ContactState,
+    SubscriptionState,
+    SuppressionReason,
+    SuppressionStatus,
+)
 from postledger.contacts.unsubscribe_links import GENERAL, UnsubscribeRequest
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -41,6 +46,30 @@ def unconfirmed(workspace_id: int, address: str = R1) -> int:
     """A contact that is known by a form alone."""
     return contacts.create_contact(
         workspace_id, address=address, is_unconfirmed=True, actor="recipient"
+    )
+
+
+def change(workspace_id: int, contact_id: int, changes: Changes) -> None:
+    contacts.update_contact(
+        workspace_id, contact_id=contact_id, changes=changes, actor="bob", now=NOW
+    )
+
+
+def delete(workspace_id: int, contact_id: int) -> None:
+    contacts.delete_contact(workspace_id, contact_id=contact_id, actor="alice", now=NOW)
+
+
+def suppress(workspace_id: int, address: str = R1, key: str | None = None) -> bool:
+    """As a member does by hand."""
+    by_hand = SuppressionReason.BY_HAND
+    return suppression.suppress(
+        workspace_id, address=address, reason=by_hand, actor="bob", list_key=key
+    )
+
+
+def snooze(workspace_id: int, contact_id: int, until: datetime, key: str = "news") -> bool:
+    return subscriptions.snooze(
+        workspace_id, contact_id=contact_id, list_key=key, until=until, origin=FORM, now=NOW
     )
 
 

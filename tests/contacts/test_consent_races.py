@@ -28,10 +28,6 @@ def acme() -> int:
     return people.workspace("acme")
 
 
-def report_state(workspace_id: int, state: ContactState) -> list[consent.StateChange]:
-    return people.apply(workspace_id, consent.import_report(R1, state=state, at=NOW))
-
-
 def test_a_leaving_that_waits_for_a_bounce_does_not_lower_it(acme: int) -> None:
     contact_id = people.contact(acme)
 
@@ -50,7 +46,8 @@ def test_an_import_that_waits_for_a_leaving_revives_nobody(acme: int) -> None:
     contact_id = people.contact(acme)
 
     with collide.uncommitted(partial(people.leave, acme)):
-        importing = collide.start(partial(report_state, acme, ContactState.ACTIVE))
+        report = consent.import_report(R1, state=ContactState.ACTIVE, at=NOW)
+        importing = collide.start(partial(people.apply, acme, report))
         importing.must_wait()
 
     assert importing.answer() == []
@@ -187,13 +184,7 @@ def test_two_who_change_different_attributes_both_succeed(acme: int) -> None:
     contact_id = people.contact(acme)
 
     def set_one(number: int) -> None:
-        contacts.update_contact(
-            acme,
-            contact_id=contact_id,
-            changes=Changes(attributes={f"k{number}": number}),
-            actor="bob",
-            now=NOW,
-        )
+        people.change(acme, contact_id, Changes(attributes={f"k{number}": number}))
 
     collide.together([partial(set_one, number) for number in range(6)])
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from itertools import product
 from pathlib import Path
 from typing import Literal
 
@@ -88,18 +89,13 @@ PLANTED = [
 SIGNS = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_NONE])
-@pytest.mark.parametrize("cell", PLANTED)
-def test_no_reader_sees_a_formula_begin_inside_a_cell(
-    cell: str, quoting: Literal[0, 3], delimiter: str
-) -> None:
-    line = csv_columns.csv_line(["r1@example.com", cell, "1"])
-
-    reader = csv.reader(io.StringIO(line), delimiter=delimiter, quoting=quoting)
-    seen = [cell.lstrip(' "') for row in reader for cell in row]
-
-    assert not [cell for cell in seen if cell.startswith(SIGNS)]
+def test_no_reader_sees_a_formula_begin_inside_a_cell() -> None:
+    quotings: tuple[Literal[0, 3], ...] = (csv.QUOTE_MINIMAL, csv.QUOTE_NONE)
+    for cell, delimiter, quoting in product(PLANTED, ",;\t|", quotings):
+        line = csv_columns.csv_line(["r1@example.com", cell, "1"])
+        reader = csv.reader(io.StringIO(line), delimiter=delimiter, quoting=quoting)
+        seen = [part.lstrip(' "') for row in reader for part in row]
+        assert not [part for part in seen if part.startswith(SIGNS)], (cell, delimiter, quoting)
 
 
 @given(st.text(st.sampled_from([*";|\t\r\n '\"=+-@x", "\uff1d"])))

@@ -131,19 +131,19 @@ def test_hostile_texts_are_refused_or_find_nobody(shape: str, acme: int, crowd: 
     assert list(Contact.objects.order_by("pk").values_list("pk", flat=True)) == crowd
 
 
-@pytest.mark.parametrize("text", [text for text in CORPUS if text.isprintable()])
-def test_a_hostile_text_that_is_somebodys_attribute_finds_just_them(acme: int, text: str) -> None:
-    people.contact(acme, "other@example.com")
-    owner_id = people.contact(acme, details=Details(attributes={text: text}))
+def test_a_hostile_text_that_is_somebodys_attribute_finds_just_them(acme: int) -> None:
+    for number, text in enumerate(text for text in CORPUS if text.isprintable()):
+        details = Details(attributes={text: text})
+        owner_id = people.contact(acme, f"r{number}@example.com", details)
 
-    for data in (
-        {"field": f"attributes.{text}", "is": text},
-        {"field": f"attributes.{text}", "starts_with": text},
-        {"field": f"attributes.{text}", "contains": text},
-        {"field": f"attributes.{text}", "exists": True},
-    ):
-        members = audience.sample(acme, parsing.parse(data, now=NOW))
-        assert [member.pk for member in members] == [owner_id], data
+        for data in (
+            {"field": f"attributes.{text}", "is": text},
+            {"field": f"attributes.{text}", "starts_with": text},
+            {"field": f"attributes.{text}", "contains": text},
+            {"field": f"attributes.{text}", "exists": True},
+        ):
+            members = audience.sample(acme, parsing.parse(data, now=NOW))
+            assert [member.pk for member in members] == [owner_id], data
 
 
 def test_the_statement_of_a_filter_has_none_of_its_texts(acme: int) -> None:

@@ -29,9 +29,8 @@ def parse(data: object) -> Filter:
     return parsing.parse(data, now=NOW)
 
 
-@pytest.mark.parametrize(
-    ("data", "meant"),
-    [
+def test_a_filter_is_read_as_it_is_meant() -> None:
+    cases: list[tuple[object, Filter]] = [
         ({}, EVERYBODY),
         ({"state": "OH"}, OHIO),
         ({"state": "OH", "list": "news"}, All((OHIO, NEWS))),
@@ -82,15 +81,13 @@ def parse(data: object) -> Filter:
             {"field": "updated_at", "within_days": 30},
             Comparison(Column.UPDATED_AT, Op.SINCE, NOW - timedelta(days=30)),
         ),
-    ],
-)
-def test_a_filter_is_read_as_it_is_meant(data: object, meant: Filter) -> None:
-    assert parse(data) == meant
+    ]
+    for data, meant in cases:
+        assert parse(data) == meant, data
 
 
-@pytest.mark.parametrize(
-    ("data", "place", "remedy"),
-    [
+def test_a_wrong_filter_is_refused_with_its_place_and_a_remedy() -> None:
+    cases: list[tuple[object, str, str]] = [
         ("state = 'OH'", r"\$:", "Write an object"),
         ([], r"\$:", "Write an object"),
         ({1: "x"}, r"\$:", "Write an object"),
@@ -139,15 +136,12 @@ def test_a_filter_is_read_as_it_is_meant(data: object, meant: Filter) -> None:
         ({"list": "news", "is": "gone"}, r"\$\.is:", "pending, active"),
         ({"list": "news", "is": "active", "in": ["active"]}, r"\$:", "one for each"),
         ({"x\x00": "y"}, r"\$:", "visible characters"),
-    ],
-)
-def test_a_wrong_filter_is_refused_with_its_place_and_a_remedy(
-    data: object, place: str, remedy: str
-) -> None:
-    with pytest.raises(InvalidFilterError, match=f"at {place} .*{remedy}") as refused:
-        parse(data)
+    ]
+    for data, place, remedy in cases:
+        with pytest.raises(InvalidFilterError, match=f"at {place} .*{remedy}") as refused:
+            parse(data)
 
-    assert refused.value.code == "invalid_filter"
+        assert refused.value.code == "invalid_filter", data
 
 
 def deep(levels: int) -> object:

@@ -1,7 +1,5 @@
 """The history of a consent is only added to, is read page by page, and can be erased."""
 
-from collections.abc import Callable
-
 import pytest
 from django.db import IntegrityError, connection, transaction
 
@@ -25,15 +23,13 @@ def delete_by_sql() -> None:
         cursor.execute("DELETE FROM contacts_consentevent")
 
 
-@pytest.mark.parametrize("tamper", [change, delete, delete_by_sql])
-def test_no_line_of_a_history_is_changed_or_taken_away(
-    acme: int, tamper: Callable[[], None]
-) -> None:
+def test_no_line_of_a_history_is_changed_or_taken_away(acme: int) -> None:
     people.contact(acme)
     people.leave(acme)
 
-    with pytest.raises(IntegrityError, match="are only added"), transaction.atomic():
-        tamper()
+    for tamper in (change, delete, delete_by_sql):
+        with pytest.raises(IntegrityError, match="are only added"), transaction.atomic():
+            tamper()
 
     assert people.read_history(acme) == [("unsubscribed", None, "active", "unsubscribed")]
 

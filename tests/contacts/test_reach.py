@@ -9,13 +9,13 @@ from psycopg import sql as pg
 
 from postledger.accounts import hash_key
 from postledger.contacts import audience, lists, reach, sql, standings
-from postledger.contacts.actions import contacts, subscriptions, suppression
+from postledger.contacts.actions import contacts, subscriptions
 from postledger.contacts.audience import FrozenAudience
 from postledger.contacts.details import Changes
 from postledger.contacts.filters.expressions import EVERYBODY
 from postledger.contacts.models import Subscription
 from postledger.contacts.reach import LEFT_EVERY_LIST, ON_BREAK, Reach
-from postledger.contacts.states import ListKind, SubscriptionState, SuppressionReason
+from postledger.contacts.states import ListKind, SubscriptionState
 from tests.contacts import people
 from tests.contacts.people import LATER, NOW, R1
 
@@ -100,7 +100,8 @@ def test_nobody_who_left_comes_back_by_a_request_or_as_a_new_contact(acme: int) 
     anew = reach.read_reach(acme, [imported], now=LATER)[imported]
 
     assert again.kept_back == anew.kept_back == LEFT_EVERY_LIST
-    people.act(subscriptions.confirm, acme, join_again(acme, imported))
+    people.ask(acme, imported)
+    people.act(subscriptions.confirm, acme, imported)
     assert reach.read_reach(acme, [imported], now=LATER)[imported].is_on_list
 
 
@@ -191,24 +192,13 @@ def move(workspace_id: int, contact_id: int, address: str) -> None:
     )
 
 
-def join_again(workspace_id: int, contact_id: int) -> int:
-    people.ask(workspace_id, contact_id)
-    return contact_id
-
-
 def test_a_suppression_of_a_topic_or_of_another_workspace_leaves_nobody_out(
     acme: int, globex: int
 ) -> None:
     people.news(globex)
     contact_id = people.contact(acme)
     for workspace_id, key in ((acme, "prices"), (globex, "news")):
-        suppression.suppress(
-            workspace_id,
-            address=R1,
-            reason=SuppressionReason.BY_HAND,
-            list_key=key,
-            actor="alice",
-        )
+        people.suppress(workspace_id, R1, key)
 
     assert reach.read_reach(acme, [contact_id], now=NOW)[contact_id].kept_back is None
     assert reach.read_reach(globex, [contact_id], now=NOW) == {}

@@ -34,23 +34,21 @@ def find(workspace_id: int, data: object) -> list[tuple[str, str, int]]:
 CITY = {"field": "attributes.city"}
 
 
-@pytest.mark.parametrize(
-    ("data", "others"),
-    [
+def test_a_text_that_nobody_has_is_told_with_the_commonest_other_spelling(cities: int) -> None:
+    cases: list[tuple[object, list[tuple[str, str, int]]]] = [
         ({"city": "lisboa"}, [("lisboa", "Lisboa", 2)]),
         ({"not": {**CITY, "is": "lisboa"}}, [("lisboa", "Lisboa", 2)]),
         ({**CITY, "in": ["porto", "Lisboa", "faro"]}, [("porto", "Porto", 1)]),
-        ({"any": [{**CITY, "starts_with": "lis"}, {**CITY, "contains": "OFF_"}]},
-         [("lis", "Lisboa", 2), ("OFF_", "50% Off_x", 1)]),
+        (
+            {"any": [{**CITY, "starts_with": "lis"}, {**CITY, "contains": "OFF_"}]},
+            [("lis", "Lisboa", 2), ("OFF_", "50% Off_x", 1)],
+        ),
         ({"city": "50% off_X"}, [("50% off_X", "50% Off_x", 1)]),
         ({"all": [{"city": "Lisboa"}, {**CITY, "contains": "isb"}]}, []),
         ({"all": [{"city": 5}, {**CITY, "exists": True}, {"locale": "PT"}]}, []),
-    ],
-)  # fmt: skip
-def test_a_text_that_nobody_has_is_told_with_the_commonest_other_spelling(
-    cities: int, data: object, others: list[tuple[str, str, int]]
-) -> None:
-    assert find(cities, data) == others
+    ]
+    for data, others in cases:
+        assert find(cities, data) == others, data
 
 
 def test_few_texts_are_looked_up_and_none_for_long(cities: int) -> None:

@@ -6,17 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from pytest_django import DjangoAssertNumQueries
 
 from postledger.accounts import hash_key
 from postledger.contacts import standings
 from postledger.contacts.actions import contacts as contact_actions
-from postledger.contacts.actions import subscriptions, suppression
+from postledger.contacts.actions import suppression
 from postledger.contacts.standings import Standings
 from postledger.contacts.states import ContactState, SubscriptionState, SuppressionReason
 from tests.contacts import people
-
-NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 
 def make(workspace_id: int, address: str) -> int:
@@ -27,16 +24,12 @@ def suppress(workspace_id: int, address: str, reason: SuppressionReason) -> None
     assert suppression.suppress(workspace_id, address=address, reason=reason, actor="alice")
 
 
-def test_nobody_stands_anywhere_in_an_empty_window(acme: int) -> None:
-    assert standings.read_standings(acme, [], []) == Standings({}, {})
-
-
 def test_a_suppressed_address_is_told_with_its_reason_whatever_its_capitals(acme: int) -> None:
     suppress(acme, "Bounced@example.com", SuppressionReason.BOUNCED)
     suppress(acme, "tired@example.com", SuppressionReason.UNSUBSCRIBED)
 
     answer = standings.read_standings(
-        acme, ["bounced@example.com", "fine@example.com", "TIRED@example.com"], []
+        acme, ["bounced@example.com", "fine@example.com", "TIRED@example.com"] * 2, []
     )
 
     assert answer.suppressed == {
@@ -45,14 +38,12 @@ def test_a_suppressed_address_is_told_with_its_reason_whatever_its_capitals(acme
     }
 
 
-@pytest.mark.parametrize("stored", ["ÉMILE@example.com", "émile@example.com", "İan@example.com"])
-def test_an_answer_is_told_under_the_address_that_was_asked_for(acme: int, stored: str) -> None:
+def test_an_answer_is_told_under_the_address_that_was_asked_for(acme: int) -> None:
     """Python and PostgreSQL make small letters of some signs differently."""
-    suppress(acme, stored, SuppressionReason.BY_HAND)
-
-    answer = standings.read_standings(acme, [stored], [])
-
-    assert answer.suppressed == {stored.lower(): "by_hand"}
+    for stored in ("ÉMILE@example.com", "éloi@example.com", "İan@example.com"):
+        suppress(acme, stored, SuppressionReason.BY_HAND)
+        answer = standings.read_standings(acme, [stored], [])
+        assert answer.suppressed == {stored.lower(): "by_hand"}
 
 
 def test_another_workspaces_suppression_suppresses_nothing_here(acme: int, globex: int) -> None:
@@ -64,44 +55,11 @@ def test_another_workspaces_suppression_suppresses_nothing_here(acme: int, globe
 def test_only_the_workspaces_own_undeleted_contacts_stand(acme: int, globex: int) -> None:
     live, deleted = make(acme, "R1@example.com"), make(acme, "r2@example.com")
     strange = make(globex, "r3@example.com")
-    contact_actions.delete_contact(acme, contact_id=deleted, actor="alice", now=NOW)
+    people.delete(acme, deleted)
 
     answer = standings.read_standings(acme, [], [live, deleted, strange, strange + 1000])
 
     assert answer.contacts == {live: "r1@example.com"}
-
-
-def test_a_contact_that_moved_is_told_with_its_own_address(acme: int) -> None:
-    contact_id = make(acme, "new@example.com")
-
-    answer = standings.read_standings(acme, ["old@example.com"], [contact_id])
-
-    assert answer.contacts[contact_id] != "old@example.com"
-
-
-def test_an_address_asked_for_twice_is_told(acme: int) -> None:
-    suppress(acme, "r1@example.com", SuppressionReason.BOUNCED)
-
-    answer = standings.read_standings(
-        acme, ["r1@example.com", "R1@example.com", "r1@example.com"], []
-    )
-
-    assert answer.suppressed == {"r1@example.com": "bounced"}
-
-
-def test_a_window_of_a_thousand_is_one_statement(
-    acme: int, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
-    contacts = [make(acme, f"r{n}@example.com") for n in range(3)]
-    suppress(acme, "r999@example.com", SuppressionReason.BOUNCED)
-
-    with django_assert_num_queries(1):
-        answer = standings.read_standings(
-            acme, [f"r{n}@example.com" for n in range(1000)], contacts
-        )
-
-    assert answer.suppressed == {"r999@example.com": "bounced"}
-    assert list(answer.contacts) == contacts
 
 
 @pytest.mark.parametrize("list_key", ["news", None])
@@ -149,6 +107,7 @@ def test_a_window_is_looked_up_by_index_in_tables_that_are_large(
         cursor.execute(f"EXPLAIN {captured[0]['sql']}")
         plan = "\n".join(line for (line,) in cursor.fetchall())
 
+    assert len(captured) == 1
     assert len(answer.suppressed) == 1000
     scanned = set(re.findall(r"Scan (?:using \w+ )?on (contacts_\w+)", plan))
     assert scanned == {
@@ -199,14 +158,7 @@ def test_who_wants_a_break_from_a_list_has_paused_it_until_then(acme: int) -> No
     members = [people.member(acme, f"r{number}@example.com") for number in range(2)]
     now = datetime.now(UTC)
     for contact_id, until in zip(members, (timedelta(days=1), timedelta(days=-1)), strict=True):
-        subscriptions.snooze(
-            acme,
-            contact_id=contact_id,
-            list_key="news",
-            until=now + until,
-            origin=people.FORM,
-            now=now,
-        )
+        people.snooze(acme, contact_id, now + until)
 
     answer = standings.read_standings(acme, [], members, list_key="news")
 

@@ -1,7 +1,5 @@
 """The rules of consent as values: what outranks what, and what is left after each word."""
 
-import pytest
-
 from postledger.contacts import states
 from postledger.contacts.states import (
     NOT_SUPPRESSED,
@@ -25,9 +23,8 @@ def test_a_bounce_outranks_a_leaving_and_a_leaving_being_active() -> None:
     assert ranked == [ContactState.ACTIVE, ContactState.UNSUBSCRIBED, ContactState.BOUNCED]
 
 
-@pytest.mark.parametrize(
-    ("kept", "state"),
-    [
+def test_a_contact_stands_as_its_address_is_kept_back() -> None:
+    cases: list[tuple[SuppressionStatus, ContactState]] = [
         (NOT_SUPPRESSED, ContactState.ACTIVE),
         (LEFT, ContactState.UNSUBSCRIBED),
         (COMPLAINED, ContactState.UNSUBSCRIBED),
@@ -35,43 +32,43 @@ def test_a_bounce_outranks_a_leaving_and_a_leaving_being_active() -> None:
         (BOUNCED_AND_LEFT, ContactState.BOUNCED),
         (BY_HAND, ContactState.ACTIVE),
         (BY_HAND_AND_LEFT, ContactState.UNSUBSCRIBED),
-    ],
-)
-def test_a_contact_stands_as_its_address_is_kept_back(
-    kept: SuppressionStatus, state: ContactState
-) -> None:
-    assert states.implied_state(kept) is state
+    ]
+    for kept, state in cases:
+        assert states.implied_state(kept) is state, kept
 
 
-@pytest.mark.parametrize(
-    ("kept", "undone", "restored"),
-    [
+def test_a_recipient_takes_back_a_leaving_and_an_operator_everything_else() -> None:
+    cases: list[tuple[SuppressionStatus, SuppressionStatus, SuppressionStatus]] = [
         (NOT_SUPPRESSED, NOT_SUPPRESSED, NOT_SUPPRESSED),
         (LEFT, NOT_SUPPRESSED, NOT_SUPPRESSED),
         (BOUNCED, BOUNCED, NOT_SUPPRESSED),
         (BOUNCED_AND_LEFT, BOUNCED, LEFT),
         (COMPLAINED, COMPLAINED, NOT_SUPPRESSED),
         (BY_HAND_AND_LEFT, BY_HAND, LEFT),
-    ],
-)
-def test_a_recipient_takes_back_a_leaving_and_an_operator_everything_else(
-    kept: SuppressionStatus, undone: SuppressionStatus, restored: SuppressionStatus
-) -> None:
-    assert states.after_undo(kept) == undone
-    assert states.after_restore(kept) == restored
+    ]
+    for kept, undone, restored in cases:
+        assert states.after_undo(kept) == undone
+        assert states.after_restore(kept) == restored, kept
 
 
-@pytest.mark.parametrize("kept", [BOUNCED, COMPLAINED, BY_HAND, LEFT])
-def test_only_a_leaving_lets_service_mail_pass(kept: SuppressionStatus) -> None:
-    assert (kept.reason in states.STOPS_EVERYTHING) is (kept is not LEFT)
+def test_only_a_leaving_lets_service_mail_pass() -> None:
+    cases: list[SuppressionStatus] = [BOUNCED, COMPLAINED, BY_HAND, LEFT]
+    for kept in cases:
+        assert (kept.reason in states.STOPS_EVERYTHING) is (kept is not LEFT), kept
 
 
 PENDING, ACTIVE, PAUSED, UNSUBSCRIBED, SUPPRESSED = SubscriptionState
 
 
-@pytest.mark.parametrize(
-    ("current", "kept", "unconfirmed", "confirmed"),
-    [
+def test_asking_for_a_list_makes_no_consent_that_was_ended() -> None:
+    cases: list[
+        tuple[
+            SubscriptionState | None,
+            SuppressionStatus,
+            SubscriptionState | None,
+            SubscriptionState | None,
+        ]
+    ] = [
         (None, NOT_SUPPRESSED, PENDING, ACTIVE),
         (PENDING, NOT_SUPPRESSED, PENDING, ACTIVE),
         (ACTIVE, NOT_SUPPRESSED, ACTIVE, ACTIVE),
@@ -83,13 +80,7 @@ PENDING, ACTIVE, PAUSED, UNSUBSCRIBED, SUPPRESSED = SubscriptionState
         (SUPPRESSED, NOT_SUPPRESSED, None, None),
         (None, COMPLAINED, None, None),
         (None, BY_HAND_AND_LEFT, None, None),
-    ],
-)
-def test_asking_for_a_list_makes_no_consent_that_was_ended(
-    current: SubscriptionState | None,
-    kept: SuppressionStatus,
-    unconfirmed: SubscriptionState | None,
-    confirmed: SubscriptionState | None,
-) -> None:
-    assert states.requested_state(current, kept, is_confirmed=False) is unconfirmed
-    assert states.requested_state(current, kept, is_confirmed=True) is confirmed
+    ]
+    for current, kept, unconfirmed, confirmed in cases:
+        assert states.requested_state(current, kept, is_confirmed=False) is unconfirmed
+        assert states.requested_state(current, kept, is_confirmed=True) is confirmed, current

@@ -61,12 +61,8 @@ def test_a_token_of_before_the_secret_was_changed_still_works() -> None:
 
     assert unsubscribe_links.read_token(token, secrets=[SECRET, OTHER]) == ALICE
     assert unsubscribe_links.read_token(token, secrets=[SECRET]) is None
-
-
-def test_a_token_without_a_list_means_all_mail() -> None:
-    assert unsubscribe_links.read_token(
-        signed({"email": "a@b.example"}), secrets=[SECRET]
-    ) == UnsubscribeRequest("a@b.example", "general")
+    unsigned = unsubscribe_links.sign_token(ALICE, secret=b"")
+    assert unsubscribe_links.read_token(unsigned, secrets=[b""]) is None
 
 
 @pytest.mark.slow
@@ -102,9 +98,8 @@ def _mutated(token: str, chance: random.Random, alphabet: str) -> str:
             return token[:at] + sign + token[at + 1 :]
 
 
-@pytest.mark.parametrize(
-    "payload",
-    [
+def test_a_signed_payload_of_another_shape_is_no_token() -> None:
+    cases: list[object] = [
         {"list_key": "general"},
         {"email": 1},
         {"email": "a@b.example", "list_key": None},
@@ -112,34 +107,25 @@ def _mutated(token: str, chance: random.Random, alphabet: str) -> str:
         {"email": "a@b.example", "purpose": "open"},
         ["a@b.example"],
         "a@b.example",
-    ],
-)
-def test_a_signed_payload_of_another_shape_is_no_token(payload: object) -> None:
-    assert unsubscribe_links.read_token(signed(payload), secrets=[SECRET]) is None
+    ]
+    for payload in cases:
+        assert unsubscribe_links.read_token(signed(payload), secrets=[SECRET]) is None, payload
+    without_list = signed({"email": "a@b.example"})
+    wish = UnsubscribeRequest("a@b.example", "general")
+    assert unsubscribe_links.read_token(without_list, secrets=[SECRET]) == wish
 
 
-@pytest.mark.parametrize("text", ["", ".", "a.", ".a", "a.b.c", "é.é", "a" * 5_000, "\x00.\x00"])
-def test_what_is_no_token_is_read_as_nothing(text: str) -> None:
-    assert unsubscribe_links.read_token(text, secrets=[SECRET]) is None
+def test_what_is_no_token_is_read_as_nothing() -> None:
+    for text in ("", ".", "a.", ".a", "a.b.c", "é.é", "a" * 5_000, "\x00.\x00"):
+        assert unsubscribe_links.read_token(text, secrets=[SECRET]) is None, text
 
 
-def test_without_a_secret_nothing_is_accepted() -> None:
-    assert (
-        unsubscribe_links.read_token(unsubscribe_links.sign_token(ALICE, secret=b""), secrets=[b""])
-        is None
-    )
-
-
-@pytest.mark.parametrize(
-    ("named", "public_url", "page"),
-    [
+def test_links_lead_to_our_own_page_unless_another_is_named() -> None:
+    cases: list[tuple[str, str, str]] = [
         ("", "https://mail.acme.example/", "https://mail.acme.example/unsubscribe"),
         ("https://acme.example/out", "https://mail.acme.example", "https://acme.example/out"),
         ("", "", ""),
-    ],
-)
-def test_links_lead_to_our_own_page_unless_another_is_named(
-    named: str, public_url: str, page: str
-) -> None:
-    with override_settings(PUBLIC_URL=public_url):
-        assert Organisation(unsubscribe_base_url=named).unsubscribe_page == page
+    ]
+    for named, public_url, page in cases:
+        with override_settings(PUBLIC_URL=public_url):
+            assert Organisation(unsubscribe_base_url=named).unsubscribe_page == page

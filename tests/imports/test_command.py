@@ -100,9 +100,10 @@ def test_a_dry_run_shows_the_difference_and_leaves_everything(acme: int, tmp_pat
     assert not Contact.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "part"),
-    [
+def test_what_cannot_be_done_is_refused_in_a_sentence(
+    acme: int, globex: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases: list[tuple[tuple[str, ...], str]] = [
         (("import", "people.csv", "acme", "--map", "Contact point=-"), "--map"),
         (("import", "nothing.csv", "acme"), "No such file"),
         (("import", "people.csv", "nobody", *MAP), "no workspace"),
@@ -113,22 +114,14 @@ def test_a_dry_run_shows_the_difference_and_leaves_everything(acme: int, tmp_pat
         (("errors", "99999999999999999999", "acme"), "no import"),
         (("export", "acme", "--list", "news"), "no list 'news'"),
         (("export", "acme", "--output", "no/such/folder.csv"), "cannot be written"),
-    ],
-)
-def test_what_cannot_be_done_is_refused_in_a_sentence(
-    acme: int,
-    globex: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: tuple[str, ...],
-    part: str,
-) -> None:
+    ]
     people.news(globex)
     files.write_file(tmp_path, CONTENT)
     monkeypatch.chdir(tmp_path)
 
-    assert part in command_line.refusal("contacts", *arguments)
-    assert not Contact.objects.exists()
+    for arguments, part in cases:
+        assert part in command_line.refusal("contacts", *arguments)
+        assert not Contact.objects.exists(), arguments
 
 
 def test_an_export_is_written_where_it_is_wanted(acme: int, tmp_path: Path) -> None:

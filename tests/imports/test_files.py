@@ -20,7 +20,6 @@ from postledger.imports.queries import ImportProgress
 from postledger.imports.refusals import FileRefusedError
 from postledger.lib.errors import RefusedError
 from postledger.providers import addresses
-from postledger.providers.addresses import InvalidAddressError
 from tests.imports import files
 
 pytestmark = pytest.mark.django_db
@@ -29,29 +28,25 @@ CYRILLIC = "Анна Иванова"
 WESTERN = "Jürgen Groß, Café Zoë"
 
 
-@pytest.mark.parametrize(
-    ("encoding", "bom", "name"),
-    [
-        ("utf-8", b"", CYRILLIC),
-        ("utf-8", codecs.BOM_UTF8, CYRILLIC),
-        ("utf-16-le", codecs.BOM_UTF16_LE, CYRILLIC + " 🎈 ਊ"),
-        ("utf-16-be", codecs.BOM_UTF16_BE, CYRILLIC + " 🎈 ਊ"),
-        ("cp1251", b"", CYRILLIC),
-        ("cp1252", b"", WESTERN),
-        ("cp1252", b"", "Conceição, Évora"),
-    ],
-)
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_encodings_and_delimiters_are_found_out(
-    acme: int, tmp_path: Path, encoding: str, bom: bytes, name: str, delimiter: str
-) -> None:
-    text = f'email{delimiter}name{delimiter}city\r\nr1@example.com{delimiter}"{name}"\r\n'
-    path = files.write_file(tmp_path, bom + text.encode(encoding))
+def test_encodings_and_delimiters_are_found_out(acme: int, tmp_path: Path) -> None:
+    for encoding, bom, name, delimiter in (
+        ("utf-8", b"", CYRILLIC, ","),
+        ("utf-8", codecs.BOM_UTF8, CYRILLIC, ";"),
+        ("utf-16-le", codecs.BOM_UTF16_LE, CYRILLIC + " 🎈 ਊ", "\t"),
+        ("utf-16-be", codecs.BOM_UTF16_BE, CYRILLIC + " 🎈 ਊ", "|"),
+        ("cp1251", b"", CYRILLIC, ";"),
+        ("cp1252", b"", WESTERN, ";"),
+        ("cp1252", b"", "Conceição, Évora", ","),
+        ("utf-8", b"", "Ann", "\t"),
+        ("utf-8", b"", "Bea", "|"),
+    ):
+        text = f'email{delimiter}name{delimiter}city\r\nr1@example.com{delimiter}"{name}"\r\n'
+        path = files.write_file(tmp_path, bom + text.encode(encoding))
 
-    files.import_file(acme, path)
+        files.import_file(acme, path)
 
-    contact = Contact.objects.get()
-    assert (contact.address, contact.name) == ("r1@example.com", name)
+        contact = Contact.objects.get()
+        assert (contact.address, contact.name) == ("r1@example.com", name), (encoding, delimiter)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "cp1251"])
@@ -214,11 +209,6 @@ def test_a_file_with_too_many_rows_is_refused_though_they_are_blank(
         files.import_file(acme, files.write_file(tmp_path, HEADER + row + b"\n" * 10))
 
 
-def test_a_file_that_is_not_there_is_refused(acme: int, tmp_path: Path) -> None:
-    with pytest.raises(FileRefusedError, match="No such file"):
-        files.import_file(acme, tmp_path / "nothing.csv")
-
-
 def _mutated(source: bytes, chance: random.Random) -> bytes:
     content = bytearray(source)
     for _ in range(chance.randint(1, 6)):
@@ -273,19 +263,8 @@ _LOCAL = st.text(st.sampled_from("abcXYZ019_+-.'"), max_size=70)
 _DOMAIN = st.text(st.sampled_from("abcXYZ019-."), max_size=200)
 
 
-@given(st.one_of(st.text(_SIGNS, max_size=40), st.builds("{}@{}".format, _LOCAL, _DOMAIN)))
+@given(
+    st.one_of(st.text(_SIGNS, max_size=40), st.builds("{}@{}".format, _LOCAL, _DOMAIN), st.emails())
+)
 def test_what_the_fast_check_takes_is_canonical_already(address: str) -> None:
-    if not rows.PLAIN.fullmatch(address):
-        return
-
-    assert addresses.canonical(address) == address
-
-
-@given(st.emails())
-def test_the_fast_check_and_the_slow_one_agree_on_addresses(address: str) -> None:
-    try:
-        canonical = addresses.canonical(address)
-    except InvalidAddressError:
-        canonical = None
-
-    assert not rows.PLAIN.fullmatch(address) or canonical == address
+    assert not rows.PLAIN.fullmatch(address) or addresses.canonical(address) == address

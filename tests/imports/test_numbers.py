@@ -17,9 +17,8 @@ from tests.imports import files
 COMMA = NumberForm.DECIMAL_COMMA
 
 
-@pytest.mark.parametrize(
-    ("cell", "number"),
-    [
+def test_a_number_with_a_decimal_comma_is_read() -> None:
+    cases: list[tuple[str, str | None]] = [
         ("35,50", "35.50"),
         ("-0,5", "-0.5"),
         ("1.234", "1234"),
@@ -28,15 +27,13 @@ COMMA = NumberForm.DECIMAL_COMMA
         ("1234,567", "1234.567"),
         ("12", "12"),
         *((cell, None) for cell in ("35.5", "1,234,567", "007,5", "1.234 567", ",5", "5,", "5 €")),
-    ],
-)
-def test_a_number_with_a_decimal_comma_is_read(cell: str, number: str | None) -> None:
-    assert numbers.read_number(cell) == number
+    ]
+    for cell, number in cases:
+        assert numbers.read_number(cell) == number, cell
 
 
-@pytest.mark.parametrize(
-    ("cells", "form"),
-    [
+def test_a_comma_is_a_decimal_one_if_every_cell_can_be_read_so_and_one_in_no_other_way() -> None:
+    cases: list[tuple[str, NumberForm | None]] = [
         ("35,50 12", COMMA),
         ("35,5 1,234", COMMA),
         ("1.234,500", COMMA),
@@ -44,16 +41,13 @@ def test_a_number_with_a_decimal_comma_is_read(cell: str, number: str | None) ->
         ("1,234 35.50", None),
         ("35,50 n/a", None),
         ("1,234,567 35,5", None),
-    ],
-)
-def test_a_comma_is_a_decimal_one_if_every_cell_can_be_read_so_and_one_in_no_other_way(
-    cells: str, form: NumberForm | None
-) -> None:
-    column = NumberColumn()
+    ]
+    for cells, form in cases:
+        column = NumberColumn()
 
-    column.add_rows([[cell] for cell in [*cells.split(), ""]], 0)
+        column.add_rows([[cell] for cell in [*cells.split(), ""]], 0)
 
-    assert column.form is form
+        assert column.form is form, cells
 
 
 @pytest.mark.django_db

@@ -28,9 +28,8 @@ def rows(folder: Path, content: bytes, sheet: str | None = None) -> list[list[st
         return list(csv.reader(table.read_text(encoding="utf-8").splitlines(keepends=True)))
 
 
-@pytest.mark.parametrize(
-    ("inner", "text"),
-    [
+def test_a_cell_says_what_people_see(tmp_path: Path) -> None:
+    cells = [
         ('<c r="A2"><v>12.0</v></c>', "12"),
         ('<c r="A2"><v>0.10000000000000001</v></c>', "0.1"),
         ('<c r="A2"><v>4.9151234567E+11</v></c>', "491512345670"),
@@ -58,10 +57,15 @@ def rows(folder: Path, content: bytes, sheet: str | None = None) -> list[list[st
             "João",
         ),
         ('<c t="str"><v>=1+1</v></c>', "=1+1"),
-    ],
-)
-def test_a_cell_says_what_people_see(tmp_path: Path, inner: str, text: str) -> None:
-    assert rows(tmp_path, workbooks.make_workbook(workbooks.cell(inner)))[1] == [text]
+    ]
+    sheet = '<row r="1"><c r="A1" t="str"><v>email</v></c></row>' + "".join(
+        f'<row r="{number}">{inner.replace("A2", f"A{number}")}</row>'
+        for number, (inner, _) in enumerate(cells, 2)
+    )
+
+    read = rows(tmp_path, workbooks.make_workbook(sheet))
+
+    assert read[1:] == [[text] for _, text in cells]
 
 
 def test_a_cell_with_an_error_is_empty(tmp_path: Path) -> None:
@@ -215,9 +219,10 @@ def test_a_format_is_a_moments_by_its_letters(tmp_path: Path, format_: str, text
     ]
 
 
-@pytest.mark.parametrize(
-    ("number", "reason"),
-    [(errno.EFBIG, sheet_to_csv.TOO_LARGE), (errno.ENOSPC, None)],
-)
-def test_only_a_file_that_reached_its_limit_is_too_large(number: int, reason: str | None) -> None:
-    assert sheet_to_csv._find_reason(OSError(number, os.strerror(number))) == reason
+def test_only_a_file_that_reached_its_limit_is_too_large() -> None:
+    cases: list[tuple[int, str | None]] = [
+        (errno.EFBIG, sheet_to_csv.TOO_LARGE),
+        (errno.ENOSPC, None),
+    ]
+    for number, reason in cases:
+        assert sheet_to_csv._find_reason(OSError(number, os.strerror(number))) == reason, number

@@ -9,10 +9,9 @@ import pytest
 from django.db import connection, transaction
 from pytest_django import Settings
 
-from postledger.contacts.actions import contacts, suppression
+from postledger.contacts.actions import contacts
 from postledger.contacts.consent import Origin, Preferences
 from postledger.contacts.details import Changes
-from postledger.contacts.states import SuppressionReason
 from postledger.deliveries import audit, entries, ledger
 from postledger.deliveries.entries import Piece, Recipient, SeenDelivery
 from postledger.deliveries.reasons import Reason
@@ -22,6 +21,7 @@ from postledger.notifications.fan_out import terms
 from postledger.notifications.models import Notification, TopicSubscription
 from postledger.notifications.subscriptions import subscriptions
 from tests import cast as ledger_cast
+from tests.contacts import people
 from tests.dispatch import office
 from tests.notifications import mail_room
 from tests.notifications.mail_room import MailRoom, stream_of
@@ -152,17 +152,9 @@ def test_who_gets_another_address_while_it_waits_is_told_there(
     assert audit.audit(stream_of(event)).discrepancies == []
 
 
-def test_a_new_address_that_must_not_be_mailed_gets_nothing(
-    settings: Settings, tmp_path: Path
-) -> None:
-    room = MailRoom(settings, tmp_path, ["ann"])
+def test_a_new_address_that_must_not_be_mailed_gets_nothing(room: MailRoom) -> None:
     event = room.tell()
-    suppression.suppress(
-        room.topic.workspace_id,
-        address="robert@example.net",
-        reason=SuppressionReason.BY_HAND,
-        actor="alice",
-    )
+    people.suppress(room.topic.workspace_id, "robert@example.net")
     move(room, "ann", "robert@example.net")
 
     office.send_all(stream_of(event))
@@ -171,8 +163,7 @@ def test_a_new_address_that_must_not_be_mailed_gets_nothing(
     assert set(mail_room.states(event).values()) <= {State.SKIPPED, State.SUPPRESSED}
 
 
-def test_a_mail_that_was_tried_keeps_its_address(settings: Settings, tmp_path: Path) -> None:
-    room = MailRoom(settings, tmp_path, ["ann"])
+def test_a_mail_that_was_tried_keeps_its_address(room: MailRoom) -> None:
     event = room.tell()
     stream_id = stream_of(event)
     window = ledger_cast.book(stream_id, lambda position: entries.refused(position, code="550"))

@@ -4,14 +4,13 @@ from datetime import UTC, datetime
 from functools import partial
 
 import pytest
-from pytest_django import Settings
 
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import NewDelivery
 from postledger.deliveries.ledger.months import MonthInUseError
 from postledger.lib import ids
 from postledger.notifications.events import retention
-from postledger.notifications.models import Event, Notification, TopicSubscription
+from postledger.notifications.models import Event, Notification, Topic, TopicSubscription
 from postledger.privacy import retention as months
 from tests import cast as ledger_cast
 from tests.notifications import cast
@@ -30,8 +29,7 @@ def must_not_drop_nor_wait_for(subscription: TopicSubscription, month: int) -> N
         drop.answer()
 
 
-def test_a_maximum_counts_what_was_sent_in_months_that_were_dropped(settings: Settings) -> None:
-    topic = cast.topic(settings)
+def test_a_maximum_counts_what_was_sent_in_months_that_were_dropped(topic: Topic) -> None:
     ann = cast.subscribe(topic, "ann", max_notifications=2)
     old = planned(cast.event(topic))
     long_ago = datetime(2019, 5, 17, tzinfo=UTC)

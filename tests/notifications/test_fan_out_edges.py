@@ -1,54 +1,21 @@
 """The fan-out where topics, templates and clocks change under it, and planners meet."""
 
-import threading
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from pytest_django import Settings
 
 from postledger.notifications.events import retention
 from postledger.notifications.fan_out import planner
-from postledger.notifications.models import Event, Notification, Topic
+from postledger.notifications.models import Notification, Topic
 from tests.notifications import cast
+from tests.notifications.test_fan_out import codes, mails, planned
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def planned(event: Event) -> Event:
-    planner.plan_all()
-    event.refresh_from_db()
-    assert event.planned_at is not None, event.trouble
-    return event
-
-
-def ends(event: Event) -> dict[str, str]:
-    """The code of each skipped or expired notification by contact; empty for those with mail."""
-    rows = Notification.objects.filter(event=event).values_list(
-        "subscription__contact__name", "code"
-    )
-    return dict(rows)
-
-
-def mails(event: Event) -> dict[str, dict[str, Any]]:
-    """The deliveries of an event by address."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT d.address, d.state, d.letter, d.dedupe_key, b.due_at, b.reason,"
-            " d.variables::text FROM deliveries_delivery d"
-            " JOIN notifications_notification n ON n.id::text = d.dedupe_key"
-            " LEFT JOIN deliveries_batch b ON b.stream_id = d.stream_id"
-            " AND d.position >= b.lo AND d.position < b.hi"
-            " WHERE d.stream_id = %s AND n.event_id = %s",
-            [event.stream_id, event.pk],
-        )
-        names = [column.name for column in cursor.description]
-        return {row[0]: dict(zip(names, row, strict=True)) for row in cursor.fetchall()}
-
-
-def test_a_snooze_until_the_end_of_the_calendar_expires_alone(settings: Settings) -> None:
-    topic = cast.topic(settings)
+def test_a_snooze_until_the_end_of_the_calendar_expires_alone(topic: Topic) -> None:
     far = datetime(9999, 12, 31, 23, 59, tzinfo=UTC)
     zone = {"time_zone": "Pacific/Auckland"}
     cast.subscribe(topic, "ann", contact=zone, snooze_until=far, window_from=540, window_until=600)
@@ -56,30 +23,15 @@ def test_a_snooze_until_the_end_of_the_calendar_expires_alone(settings: Settings
 
     event = planned(cast.event(topic))
 
-    assert ends(event) == {"Ann": "expired", "Bob": ""}
+    assert codes(event) == {"Ann": "expired", "Bob": ""}
     assert set(mails(event)) == {"bob@example.com"}
 
 
-def settle(event: Event, state: str, *, minutes_ago: int) -> None:
-    """The one delivery of an event, as if it had been settled then."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE deliveries_delivery SET state = %s, settled_at = now() - %s * interval '1 min'"
-            " WHERE stream_id = %s AND dedupe_key IN"
-            " (SELECT id::text FROM notifications_notification WHERE event_id = %s)",
-            [state, minutes_ago, event.stream_id, event.pk],
-        )
-
-
-def age(event: Event) -> None:
-    """Its notifications were made longer ago than the dedupe window."""
-    long_ago = datetime.now(UTC) - timedelta(minutes=30)
-    Notification.objects.filter(event=event).update(created_at=long_ago)
-
-
-@pytest.mark.parametrize(
-    ("state", "is_old", "minutes_ago", "code"),
-    [
+def test_a_duplicate_is_of_what_was_sent_or_began_to_wait_within_the_window(
+    settings: Settings,
+) -> None:
+    cases = [
+        # State of the earlier mail, whether it was made before the window, when it was settled.
         ("waiting", False, 0, "duplicate"),
         ("waiting", True, 0, ""),
         ("accepted", True, 1, "duplicate"),
@@ -88,50 +40,27 @@ def age(event: Event) -> None:
         ("failed", False, 1, ""),
         ("skipped", False, 1, ""),
         ("expired", False, 1, ""),
-    ],
-)
-def test_a_duplicate_is_of_what_was_sent_or_began_to_wait_within_the_window(
-    settings: Settings, *, state: str, is_old: bool, minutes_ago: int, code: str
-) -> None:
+    ]
     topic = cast.topic(settings)
-    cast.subscribe(topic, "ann")
+    cast.subscribe_all(topic, [f"r{number}" for number in range(len(cases))])
     earlier = planned(cast.event(topic))
-    settle(earlier, state, minutes_ago=minutes_ago)
-    if is_old:
-        age(earlier)
+    now = datetime.now(UTC)
+    for number, (state, is_old, minutes, _) in enumerate(cases):
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE deliveries_delivery SET state = %s, settled_at = %s WHERE address = %s",
+                [state, now - timedelta(minutes=minutes), f"r{number}@example.com"],
+            )
+        if is_old:
+            told = Notification.objects.filter(event=earlier)
+            told = told.filter(subscription__contact__name=f"R{number}")
+            told.update(created_at=now - timedelta(minutes=30))
 
-    assert ends(planned(cast.event(topic))) == {"Ann": code}
-
-
-def test_a_topic_that_another_planner_has_is_left_to_it(settings: Settings) -> None:
-    topic = cast.topic(settings)
-    cast.subscribe(topic, "ann")
-    event = cast.event(topic)
-    other = cast.event(cast.topic(settings, workspace="globex"))
-    has_it, may_end = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with transaction.atomic():
-            Topic.objects.select_for_update(no_key=True).get(pk=topic.pk)
-            has_it.set()
-            may_end.wait(60)
-        connection.close()
-
-    holder = threading.Thread(target=hold)
-    holder.start()
-    try:
-        assert has_it.wait(60)
-        planned(other)
-        event.refresh_from_db()
-        assert event.planned_at is None
-    finally:
-        may_end.set()
-        holder.join()
-    planned(event)
+    expected = {f"R{number}": code for number, (*_, code) in enumerate(cases)}
+    assert codes(planned(cast.event(topic))) == expected
 
 
-def test_an_event_goes_on_with_the_template_it_began_with(settings: Settings) -> None:
-    topic = cast.topic(settings)
+def test_an_event_goes_on_with_the_template_it_began_with(topic: Topic) -> None:
     cast.subscribe_all(topic, ["ann", "bob"])
     event = cast.event(topic)
     planner.plan_next_chunk(event.pk, size=1)
@@ -151,4 +80,4 @@ def test_what_waits_for_a_job_expires_although_its_topic_has_no_jobs_any_more(
 
     retention.expire_without_job(event.expires_at)
 
-    assert ends(event) == {"Ann": "expired"}
+    assert codes(event) == {"Ann": "expired"}

@@ -91,9 +91,8 @@ def test_without_an_address_of_its_own_pages_the_manage_link_is_beside_the_unsub
 
 
 def test_dedupe_key_trace_id_and_metadata_go_with_the_mail_to_every_provider(
-    settings: Settings, tmp_path: Path
+    room: MailRoom,
 ) -> None:
-    room = MailRoom(settings, tmp_path, ["ann"])
     event = room.tell(trace_id="trace-1", dedupe_key="seat/1")
     subscription = room.subscriptions["ann"]
 
@@ -115,11 +114,7 @@ def test_dedupe_key_trace_id_and_metadata_go_with_the_mail_to_every_provider(
     assert (message["X-Term"], message["X-Campus"]) == ("92026", "NB")
 
 
-def test_a_provider_that_takes_parts_gets_the_same_headers(
-    settings: Settings, tmp_path: Path
-) -> None:
-    room = MailRoom(settings, tmp_path, ["ann"])
-
+def test_a_provider_that_takes_parts_gets_the_same_headers(room: MailRoom) -> None:
     parts = compose(room.tell(trace_id="trace-1"), Form.PARTS).message.content
 
     assert isinstance(parts, Parts)

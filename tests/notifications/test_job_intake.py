@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from threading import Barrier, Thread
+from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection, connections
+from django.db import connection
 from pytest_django import Settings
 
 from postledger.contacts.models import Contact
@@ -23,6 +23,7 @@ from postledger.notifications.models import Event, Notification, Topic
 from tests import cast as books
 from tests.deliveries import views
 from tests.notifications import cast, queue
+from tests.races import collide
 
 pytestmark = pytest.mark.django_db
 
@@ -69,57 +70,33 @@ def fields_of(refusal: pytest.ExceptionInfo[InvalidJobError]) -> list[str]:
     return [issue.field for issue in refusal.value.issues]
 
 
-def test_a_notification_of_such_a_topic_waits_for_its_job(topic: Topic) -> None:
+def test_our_own_document_is_a_job_that_plans_its_mail(
+    topic: Topic,
+) -> None:
     [row] = plan(topic, "alice")
-
     assert (queue.show(row)["fanout_status"], count_mails(row)) == ("pending", 0)
+    document = job_of(topic, row, recipient={"email": "Alice@Example.com"})
 
+    taken = [post(topic, document) for _ in range(3)]
 
-def test_our_own_document_is_a_job_that_plans_its_mail(topic: Topic) -> None:
-    [row] = plan(topic, "alice")
-
-    taken = post(topic, job_of(topic, row))
-
-    assert (taken.result, taken.notification.status) == (JobResult.PLANNED, "pending")
-    assert count_mails(row) == 1
-    books.book(queue.stream_of(row), views.sent)
-    assert queue.show(row)["fanout_status"] == "sent"
-
-
-def test_the_same_job_twice_is_one_mail(topic: Topic) -> None:
-    [row] = plan(topic, "alice")
-    document = job_of(topic, row)
-
-    results = [post(topic, document).result for _ in range(3)]
-
+    results = [one.result for one in taken]
     assert results == [JobResult.PLANNED, JobResult.UNCHANGED, JobResult.UNCHANGED]
+    assert {one.notification.status for one in taken} == {"pending"}
     assert count_mails(row) == 1
     books.book(queue.stream_of(row), views.sent)
     assert post(topic, document).notification.status == "sent"
+    assert queue.show(row)["fanout_status"] == "sent"
     assert count_mails(row) == 1
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_same_job_at_once_is_one_mail(settings: Settings) -> None:
-    topic = cast.topic(settings, is_by_job=True)
+def test_the_same_job_at_once_is_one_mail(topic: Topic) -> None:
     [row] = plan(topic, "alice")
     document = job_of(topic, row)
-    start, results = Barrier(4), list[JobResult]()
 
-    def post_at_once() -> None:
-        try:
-            start.wait(60)
-            results.append(post(topic, document).result)
-        finally:
-            connections.close_all()
+    taken = collide.together([partial(post, topic, document)] * 4)
 
-    threads = [Thread(target=post_at_once) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-
-    assert sorted(results) == [JobResult.PLANNED, *[JobResult.UNCHANGED] * 3]
+    assert sorted(one.result for one in taken) == [JobResult.PLANNED, *[JobResult.UNCHANGED] * 3]
     assert count_mails(row) == 1
 
 
@@ -167,50 +144,36 @@ def test_the_delivery_policy_of_a_job_is_kept(topic: Topic) -> None:
     assert job_of(topic, row)["deliveryPolicy"] == policy
 
 
-def test_a_job_for_mail_that_is_planned_changes_its_policy_alone(settings: Settings) -> None:
+def test_a_job_for_mail_that_is_planned_changes_its_policy_alone_until_it_has_a_result(
+    settings: Settings,
+) -> None:
     topic = cast.topic(settings)
     [row] = plan(topic, "alice")
     document = job_of(topic, row, deliveryPolicy={"maxAttempts": 7})
 
     results = [post(topic, document).result for _ in range(2)]
+    books.book(queue.stream_of(row), views.refused)
+    late = post(topic, job_of(topic, row, deliveryPolicy={"maxAttempts": 5}))
 
     assert results == [JobResult.POLICY_CHANGED, JobResult.UNCHANGED]
+    assert (late.result, late.notification.status) == (JobResult.UNCHANGED, "failed")
     row.refresh_from_db()
     assert (row.max_attempts, row.lock_ttl_seconds, count_mails(row)) == (7, None, 1)
 
 
-def test_a_policy_that_comes_after_the_result_changes_nothing(settings: Settings) -> None:
-    topic = cast.topic(settings)
-    [row] = plan(topic, "alice")
-    document = job_of(topic, row, deliveryPolicy={"maxAttempts": 7})
-    books.book(queue.stream_of(row), views.refused)
+def test_a_notification_that_ended_or_expired_takes_no_job(topic: Topic) -> None:
+    ended, old = plan(topic, "alice", "bob")
+    documents_ = [job_of(topic, row) for row in (ended, old)]
+    Notification.objects.filter(pk=ended.pk).update(end="skipped", code="duplicate")
 
-    taken = post(topic, document)
+    taken = [
+        post(topic, documents_[0]),
+        post(topic, documents_[1], now=datetime.now(UTC) + timedelta(days=2)),
+    ]
 
-    row.refresh_from_db()
-    assert (taken.result, taken.notification.status) == (JobResult.UNCHANGED, "failed")
-    assert row.max_attempts is None
-
-
-def test_a_notification_that_ended_takes_no_job(topic: Topic) -> None:
-    [row] = plan(topic, "alice")
-    document = job_of(topic, row)
-    Notification.objects.filter(pk=row.pk).update(end="skipped", code="duplicate")
-
-    taken = post(topic, document)
-
-    assert (taken.result, taken.notification.status) == (JobResult.UNCHANGED, "skipped")
-    assert count_mails(row) == 0
-
-
-def test_a_job_after_the_time_to_live_expires_its_notification(topic: Topic) -> None:
-    [row] = plan(topic, "alice")
-    document = job_of(topic, row)
-
-    taken = post(topic, document, now=datetime.now(UTC) + timedelta(days=2))
-
-    assert (taken.result, taken.notification.status) == (JobResult.UNCHANGED, "expired")
-    assert count_mails(row) == 0
+    assert [one.result for one in taken] == [JobResult.UNCHANGED] * 2
+    assert [one.notification.status for one in taken] == ["skipped", "expired"]
+    assert count_mails(ended) == count_mails(old) == 0
 
 
 def test_a_job_for_a_snoozed_subscription_waits_for_the_end_of_the_snooze(topic: Topic) -> None:
@@ -238,15 +201,13 @@ def test_a_job_of_a_cancelled_stream_is_skipped(topic: Topic) -> None:
     assert (taken.notification.error or {})["code"] == "cancelled"
 
 
-@pytest.mark.parametrize("number", [2**62, 2**63, 10**30])
-def test_ids_that_name_nothing_are_all_named(number: int, topic: Topic) -> None:
+def test_ids_that_name_nothing_are_all_named(topic: Topic) -> None:
     [row] = plan(topic, "alice")
-    ids = {"notificationId": number, "openEventId": number, "subscriptionId": number}
-
-    with pytest.raises(InvalidJobError) as refusal:
-        post(topic, job_of(topic, row, **ids))
-
-    assert fields_of(refusal) == ["notificationId", "openEventId", "subscriptionId"]
+    for number in (2**62, 2**63, 10**30):
+        ids = dict.fromkeys(("notificationId", "openEventId", "subscriptionId"), number)
+        with pytest.raises(InvalidJobError) as refusal:
+            post(topic, job_of(topic, row, **ids))
+        assert fields_of(refusal) == ["notificationId", "openEventId", "subscriptionId"], number
 
 
 def test_ids_that_do_not_belong_together_are_refused(topic: Topic) -> None:
@@ -276,44 +237,23 @@ def test_rows_of_another_workspace_do_not_exist(topic: Topic, settings: Settings
         documents.build_job(row.pk, workspace_id=topic.workspace_id)
 
 
-@pytest.mark.parametrize(
-    ("changes", "field"),
-    [
+def test_what_the_rows_do_not_say_is_refused(topic: Topic) -> None:
+    [row] = plan(topic, "alice")
+    Topic.objects.filter(pk=topic.pk).update(fallback_locale="")
+    template = job_of(topic, row)["template"] | {"version": "v99"}
+
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"dedupeKey": "another"}, "dedupeKey"),
         ({"recipient": {"email": "mallory@example.com"}}, "recipient.email"),
         ({"locale": "tlh"}, "locale"),
-    ],
-)
-def test_what_the_rows_do_not_say_is_refused(
-    changes: dict[str, Any], field: str, topic: Topic
-) -> None:
-    [row] = plan(topic, "alice")
-    Topic.objects.filter(pk=topic.pk).update(fallback_locale="")
+        ({"template": template}, "template.version"),
+    ]
+    for changes, field in wrong:
+        with pytest.raises(InvalidJobError) as refusal:
+            post(topic, job_of(topic, row, **changes))
+        assert fields_of(refusal) == [field]
 
-    with pytest.raises(InvalidJobError) as refusal:
-        post(topic, job_of(topic, row, **changes))
-
-    assert fields_of(refusal) == [field]
     assert count_mails(row) == 0
-
-
-def test_a_version_that_the_template_does_not_have_is_refused(topic: Topic) -> None:
-    [row] = plan(topic, "alice")
-    document = job_of(topic, row)
-    document["template"]["version"] = "v99"
-
-    with pytest.raises(InvalidJobError, match="no version 99") as refusal:
-        post(topic, document)
-
-    assert fields_of(refusal) == ["template.version"]
-
-
-def test_the_case_of_an_address_does_not_matter(topic: Topic) -> None:
-    [row] = plan(topic, "alice")
-
-    taken = post(topic, job_of(topic, row, recipient={"email": "Alice@Example.com"}))
-
-    assert taken.result is JobResult.PLANNED
 
 
 def test_the_document_has_what_the_rows_say(topic: Topic) -> None:
@@ -376,17 +316,6 @@ def test_a_job_has_the_policy_that_the_operator_set(
     assert tuple(job_of(topic, row)["deliveryPolicy"].values()) == policy
 
 
-def test_an_event_without_what_a_job_needs_has_none(topic: Topic) -> None:
-    cast.subscribe(topic, "alice")
-    data = {name: value for name, value in cast.DATA.items() if name != "courseTitle"}
-    event = cast.event(topic, data=data)
-    planner.plan_all()
-    row = Notification.objects.get(event=event)
-
-    with pytest.raises(NoMailJobError, match="courseTitle"):
-        job_of(topic, row)
-
-
 FORGED = {
     "manageUrl": "https://evil.example/",
     "unsubscribeUrl": "https://evil.example/",
@@ -418,17 +347,18 @@ def test_an_event_sets_nothing_that_belongs_to_the_recipient(
         }
 
 
-def test_a_topic_with_another_template_has_no_jobs(topic: Topic) -> None:
-    [row] = plan(topic, "alice")
-    Topic.objects.filter(pk=topic.pk).update(template="welcome")
+def test_what_no_job_can_be_made_of_has_none(topic: Topic) -> None:
+    cast.subscribe(topic, "alice")
+    data = {name: value for name, value in cast.DATA.items() if name != "courseTitle"}
+    incomplete = cast.event(topic, data=data)
+    [row, other] = [*plan(topic), *plan(topic)]
 
+    with pytest.raises(NoMailJobError, match="courseTitle"):
+        job_of(topic, Notification.objects.get(event=incomplete))
+    Topic.objects.filter(pk=topic.pk).update(template="welcome")
     with pytest.raises(NoMailJobError, match="open-seat alone"):
         job_of(topic, row)
-
-
-def test_a_deleted_contact_has_no_job(topic: Topic) -> None:
-    [row] = plan(topic, "alice")
+    Topic.objects.filter(pk=topic.pk).update(template="open-seat")
     Contact.objects.filter(address="alice@example.com").update(deleted_at=datetime.now(UTC))
-
     with pytest.raises(NoMailJobError, match="deleted"):
-        job_of(topic, row)
+        job_of(topic, other)

@@ -14,28 +14,20 @@ from postledger.notifications.jobs.contract import (
 from tests.notifications.mail_job_corpus import ACCEPTED, LEAST, REFUSED, make_job
 
 
-def test_the_corpus_has_sixty_different_documents() -> None:
-    documents = [make_job(changes) for changes in (*ACCEPTED.values(), *REFUSED.values())]
+def test_the_schema_accepts() -> None:
+    for name in ACCEPTED:
+        job = contract.validate_job(make_job(ACCEPTED[name]))
 
-    assert (len(ACCEPTED), len(REFUSED)) == (30, 30)
-    # 1 and 1.0 are the same to Python, and not in a document.
-    assert len({repr(document) for document in documents}) == 60
-
-
-@pytest.mark.parametrize("name", ACCEPTED)
-def test_the_schema_accepts(name: str) -> None:
-    job = contract.validate_job(make_job(ACCEPTED[name]))
-
-    assert job["version"] == "1.0"
-    assert contract.parse_job(job).dedupe_key == job["dedupeKey"]
+        assert job["version"] == "1.0"
+        assert contract.parse_job(job).dedupe_key == job["dedupeKey"], name
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_the_schema_refuses(name: str) -> None:
-    with pytest.raises(RefusedError) as refusal:
-        contract.parse_job(make_job(REFUSED[name]))
+def test_the_schema_refuses() -> None:
+    for name in REFUSED:
+        with pytest.raises(RefusedError) as refusal:
+            contract.parse_job(make_job(REFUSED[name]))
 
-    assert str(refusal.value).endswith(".")
+        assert str(refusal.value).endswith("."), name
 
 
 def fields_of(changes: dict[str, Any]) -> list[str]:
@@ -44,23 +36,23 @@ def fields_of(changes: dict[str, Any]) -> list[str]:
     return [issue.field for issue in refusal.value.issues]
 
 
-def test_all_that_is_wrong_is_named_at_once() -> None:
-    changes = {"notificationId": 0, "recipient.email": "alice", "links.manageUrl": "manage"}
+def test_all_that_is_wrong_is_named_at_once_and_no_address_repeated() -> None:
+    changes = {"notificationId": 0, "recipient.email": "al ice@x", "links.manageUrl": "manage"}
 
-    assert sorted(fields_of(changes)) == ["links.manageUrl", "notificationId", "recipient.email"]
-
-
-def test_a_refusal_does_not_repeat_the_address() -> None:
     with pytest.raises(InvalidJobError) as refusal:
-        contract.parse_job(make_job({"recipient.email": "alice at example.com"}))
+        contract.parse_job(make_job(changes))
 
-    assert str(refusal.value) == "recipient.email: Is not a valid email."
+    wrong = sorted(issue.field for issue in refusal.value.issues)
+    assert wrong == ["links.manageUrl", "notificationId", "recipient.email"]
+    assert "al ice" not in str(refusal.value)
+    assert fields_of({"recipient.pronouns": "she"}) == ["recipient"]
 
 
-@pytest.mark.parametrize("document", [None, [], "{}", 1, [make_job({})]])
-def test_what_is_no_object_is_no_job(document: object) -> None:
-    with pytest.raises(InvalidJobError, match="not a JSON object"):
-        contract.parse_job(document)
+def test_what_is_no_object_is_no_job() -> None:
+    cases: list[object] = [None, [], "{}", 1, [make_job({})]]
+    for document in cases:
+        with pytest.raises(InvalidJobError, match="not a JSON object"):
+            contract.parse_job(document)
 
 
 def test_a_later_minor_version_loses_only_what_the_schema_forbids() -> None:
@@ -84,20 +76,13 @@ def test_a_later_minor_version_loses_only_what_the_schema_forbids() -> None:
     )
 
 
-def test_version_1_0_keeps_no_unknown_field_silently() -> None:
-    assert fields_of({"recipient.pronouns": "she"}) == ["recipient"]
-
-
-@pytest.mark.parametrize("version", ["2.0", "0.1", "10.0"])
-def test_another_major_version_is_refused_and_says_which_is_read(version: str) -> None:
-    with pytest.raises(UnsupportedJobVersionError, match=r"Send version 1\.x"):
-        contract.parse_job(make_job({"version": version}))
-
-
-@pytest.mark.parametrize("version", ["1", "1.", "01.0", "1.0.0", "v1.0", "1.x", "", "1.0 "])
-def test_a_malformed_version_is_refused(version: str) -> None:
-    with pytest.raises(UnsupportedJobVersionError, match=r"is not MAJOR\.MINOR"):
-        contract.parse_job(make_job({"version": version}))
+def test_another_major_version_is_refused_and_says_which_is_read() -> None:
+    for version in ("2.0", "0.1", "10.0"):
+        with pytest.raises(UnsupportedJobVersionError, match=r"Send version 1\.x"):
+            contract.parse_job(make_job({"version": version}))
+    for version in ("1", "1.", "01.0", "1.0.0", "v1.0", "1.x", "", "1.0 "):
+        with pytest.raises(UnsupportedJobVersionError, match=r"is not MAJOR\.MINOR"):
+            contract.parse_job(make_job({"version": version}))
 
 
 def test_a_job_is_read_with_what_it_leaves_out() -> None:
@@ -130,9 +115,8 @@ def test_a_delivery_policy_is_read_in_whole_numbers() -> None:
     assert repr(job.policy).count(".0") == 0
 
 
-@pytest.mark.parametrize(
-    ("changes", "field"),
-    [
+def test_what_cannot_be_stored_is_refused() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"deliveryPolicy": {"maxAttempts": 21}}, "deliveryPolicy.maxAttempts"),
         ({"deliveryPolicy": {"lockTtlSeconds": 2**31}}, "deliveryPolicy.lockTtlSeconds"),
         ({"deliveryPolicy": {"retryScheduleMs": [2**31]}}, "deliveryPolicy.retryScheduleMs"),
@@ -141,7 +125,6 @@ def test_a_delivery_policy_is_read_in_whole_numbers() -> None:
         ({"template.version": "v0"}, "template.version"),
         ({"template.variables.notes": "\0"}, ""),
         ({"template.variables.notes": "x" * 70_000}, ""),
-    ],
-)
-def test_what_cannot_be_stored_is_refused(changes: dict[str, Any], field: str) -> None:
-    assert fields_of(changes) == [field]
+    ]
+    for changes, field in cases:
+        assert fields_of(changes) == [field], changes

@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from postledger.deliveries import audit
 from postledger.notifications.fan_out import planner
-from postledger.notifications.models import Event, Notification
+from postledger.notifications.models import Event, Notification, Topic
 from tests.journeys import stage
 from tests.notifications import cast
 from tests.races import collide
@@ -51,8 +51,7 @@ def _check_books() -> int:
     return Notification.objects.filter(is_planned=True).count()
 
 
-def test_five_planners_of_one_event_tell_everybody_once(settings: Settings) -> None:
-    topic = cast.topic(settings)
+def test_five_planners_of_one_event_tell_everybody_once(topic: Topic) -> None:
     subscriptions = cast.subscribe_all(topic, PEOPLE)
     event = cast.event(topic)
 
@@ -62,8 +61,7 @@ def test_five_planners_of_one_event_tell_everybody_once(settings: Settings) -> N
     assert _check_books() == len(PEOPLE)
 
 
-def test_the_same_thing_published_five_times_at_once_is_told_once(settings: Settings) -> None:
-    topic = cast.topic(settings)
+def test_the_same_thing_published_five_times_at_once_is_told_once(topic: Topic) -> None:
     subscriptions = cast.subscribe_all(topic, PEOPLE)
     events = [cast.event(topic) for _ in range(5)]
 
@@ -75,10 +73,12 @@ def test_the_same_thing_published_five_times_at_once_is_told_once(settings: Sett
     assert _check_books() == len(PEOPLE)
 
 
-def test_an_event_that_another_process_plans_is_left_to_it(settings: Settings) -> None:
-    topic = cast.topic(settings)
+def test_an_event_that_another_process_plans_is_left_to_it(
+    settings: Settings, topic: Topic
+) -> None:
     cast.subscribe(topic, "ann")
     event = cast.event(topic)
+    other = cast.event(cast.topic(settings, workspace="globex"))
 
     with collide.uncommitted(partial(planner.plan_next_chunk, event.pk)):
         beside = collide.start(planner.plan_all)
@@ -86,6 +86,8 @@ def test_an_event_that_another_process_plans_is_left_to_it(settings: Settings) -
         beside.answer()
 
     assert Notification.objects.count() == 1
+    other.refresh_from_db()
+    assert other.planned_at is not None
 
 
 def _planner(event_id: int, **extra: str) -> int:
@@ -102,9 +104,8 @@ def _planner(event_id: int, **extra: str) -> int:
 
 
 def test_a_planner_killed_inside_a_chunk_is_resumed_with_one_notification_each(
-    settings: Settings,
+    topic: Topic,
 ) -> None:
-    topic = cast.topic(settings)
     subscriptions = cast.subscribe_all(topic, PEOPLE)
     event = cast.event(topic)
 

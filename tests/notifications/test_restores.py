@@ -25,10 +25,7 @@ def kept_epochs(transactional_db: None) -> Iterator[None]:
     yield from epochs.kept()
 
 
-def test_an_event_of_before_is_in_doubt_and_one_of_afterwards_is_not(
-    settings: Settings, tmp_path: Path
-) -> None:
-    room = MailRoom(settings, tmp_path, ["ann"])
+def test_an_event_of_before_is_in_doubt_and_one_of_afterwards_is_not(room: MailRoom) -> None:
     before = cast.event(room.topic, dedupe_key="before")
     epochs.fall()
     planner.plan_all()

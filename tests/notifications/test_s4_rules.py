@@ -33,10 +33,7 @@ def seen(event: Event, position: int = 0) -> SeenDelivery:
     return SeenDelivery(position, facts.last_try)
 
 
-def test_ack_what_the_provider_takes_is_sent_after_one_attempt(
-    settings: Settings, tmp_path: Path
-) -> None:
-    room = MailRoom(settings, tmp_path, ["ann"])
+def test_ack_what_the_provider_takes_is_sent_after_one_attempt(room: MailRoom) -> None:
     event = room.tell()
 
     send(event)
@@ -137,10 +134,7 @@ def test_dead_letter_after_the_last_attempt_it_fails_and_keeps_the_last_error(
     assert row.error["code"] == "451 4.3.0"
 
 
-def test_dead_letter_what_was_sent_with_the_last_attempt_stays_sent(
-    settings: Settings, tmp_path: Path
-) -> None:
-    room = MailRoom(settings, tmp_path, ["ann"])
+def test_dead_letter_what_was_sent_with_the_last_attempt_stays_sent(room: MailRoom) -> None:
     event = room.tell()
     Notification.objects.filter(event=event).update(max_attempts=1)
 
@@ -183,9 +177,8 @@ def test_lock_expiry_another_worker_takes_over_and_nothing_is_sent_twice(
 
 
 def test_lock_expiry_after_the_hand_over_began_leaves_a_doubt_that_nobody_sends_again(
-    settings: Settings, tmp_path: Path
+    room: MailRoom,
 ) -> None:
-    room = MailRoom(settings, tmp_path, ["ann"])
     event = room.tell()
     ledger_cast.lose(stream_of(event))
 

@@ -114,17 +114,6 @@ def test_each_change_of_an_item_is_an_event_of_its_own(source: Source) -> None:
     assert list(events) == ["Open", "Closed", "Open"]
 
 
-def test_an_item_that_was_absent_for_a_while_is_compared_with_its_last_value(
-    source: Source,
-) -> None:
-    take(source, section(1), section(2))
-    take(source, section(2), minute=1)
-
-    back = take(source, section(1, "Open"), section(2), minute=2)
-
-    assert len(back.events) == 1
-
-
 def test_an_older_snapshot_is_refused_and_changes_nothing(source: Source) -> None:
     take(source, section(1))
     take(source, section(1, "Open"), minute=2)
@@ -193,10 +182,13 @@ def test_a_source_of_an_archived_topic_says_so(source: Source) -> None:
         take(source, section(1, "Open"), minute=1)
 
 
-def test_an_archived_source_takes_no_snapshot(source: Source) -> None:
+def test_an_archived_source_keeps_no_items_and_takes_no_snapshot(source: Source) -> None:
+    take(source, section(1))
+
     archived = sources.archive_source(source.workspace_id, key="registrar", actor="alice")
 
     assert archived.archived_at is not None
+    assert not SourceItem.objects.exists()
     with pytest.raises(SourceArchivedError):
         take(source, section(1))
     with pytest.raises(SourceArchivedError):
@@ -242,9 +234,8 @@ def test_a_key_is_taken_once(source: Source) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
+def test_a_source_that_cannot_be_read_is_refused(source: Source) -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"id_fields": []}, "id_fields"),
         ({"id_fields": [f"f{n}" for n in range(7)]}, "id_fields"),
         ({"watched_field": ""}, "cannot be a field"),
@@ -258,13 +249,10 @@ def test_a_key_is_taken_once(source: Source) -> None:
         ({"url": "http://registrar.example/"}, "SOURCE_HOSTS"),
         ({"url": "http://127.0.0.1:8700/"}, "SOURCE_HOSTS"),
         ({"url": "https://registrar.example:9200/"}, "the port 9200"),
-    ],
-)
-def test_a_source_that_cannot_be_read_is_refused(
-    source: Source, changes: dict[str, Any], words: str
-) -> None:
-    with pytest.raises(InvalidSourceError, match=words):
-        change(source, **changes)
+    ]
+    for changes, words in cases:
+        with pytest.raises(InvalidSourceError, match=words):
+            change(source, **changes)
 
 
 def test_the_operator_allows_hosts_inside(source: Source, settings: Settings) -> None:
@@ -308,14 +296,6 @@ def test_a_source_remembers_so_many_items_and_forgets_the_longest_gone(
         take(source, section(index), minute=index)
 
     assert keys(source) == {"00002", "00003"}
-
-
-def test_an_archived_source_keeps_no_items(source: Source) -> None:
-    take(source, section(1))
-
-    sources.archive_source(source.workspace_id, key="registrar", actor="alice")
-
-    assert not SourceItem.objects.exists()
 
 
 def test_a_workspace_has_so_many_sources_without_the_archived_ones(

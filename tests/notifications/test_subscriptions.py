@@ -5,10 +5,8 @@ from datetime import UTC, datetime
 import pytest
 from pytest_django import Settings
 
-from postledger.contacts.actions import suppression
 from postledger.contacts.actions.subscriptions import InvalidPreferencesError
 from postledger.contacts.consent import Origin, Preferences
-from postledger.contacts.states import SuppressionReason
 from postledger.notifications.events import publishing
 from postledger.notifications.events import queries as event_queries
 from postledger.notifications.fan_out import planner
@@ -50,12 +48,7 @@ def test_an_event_is_told_to_the_active_and_says_why_to_nobody_else(topic: Topic
     subscriptions.pause(workspace_id, subscription_id=ids["paused"], origin=ORIGIN, now=now)
     subscriptions.unsubscribe(workspace_id, subscription_id=ids["ended"], origin=ORIGIN, now=now)
     people.leave(workspace_id, "left@example.com", "seats")
-    suppression.suppress(
-        workspace_id,
-        address="suppressed@example.com",
-        reason=SuppressionReason.BY_HAND,
-        actor="alice",
-    )
+    people.suppress(workspace_id, "suppressed@example.com")
 
     statuses = {
         name: subscription_queries.get_subscription(workspace_id, id_).status

@@ -63,20 +63,18 @@ def test_outside_its_window_it_waits_for_the_opening_and_snoozed_for_the_end() -
     assert terms.decide(0, snoozed, NOW) == Wait(NOW + HOUR, Reason.SCHEDULED)
 
 
-@pytest.mark.parametrize(
-    "late",
-    [
+def test_what_cannot_go_within_its_time_to_live_expires() -> None:
+    cases: list[Facts] = [
         facts(expires_at=NOW),
         facts(snooze_until=NOW + 2 * HOUR, expires_at=NOW + HOUR),
         facts(window=Window(14 * 60, 15 * 60), expires_at=NOW + HOUR),
         facts(window=Window(14 * 60, 15 * 60), snooze_until=datetime.max.replace(tzinfo=UTC)),
-    ],
-)
-def test_what_cannot_go_within_its_time_to_live_expires(late: Facts) -> None:
-    verdict = terms.decide(0, late, NOW)
+    ]
+    for late in cases:
+        verdict = terms.decide(0, late, NOW)
 
-    assert isinstance(verdict, Entry)
-    assert (verdict.state, verdict.code) == (State.EXPIRED, Skip.EXPIRED)
+        assert isinstance(verdict, Entry)
+        assert (verdict.state, verdict.code) == (State.EXPIRED, Skip.EXPIRED), late
 
 
 def test_a_maximum_ends_it_when_it_is_certain_and_defers_it_until_then() -> None:
@@ -139,11 +137,8 @@ def test_one_persons_snooze_keeps_nobody_else_waiting(settings: Settings, tmp_pa
 
 
 @with_database
-def test_the_gates_leave_a_snooze_of_the_topics_list_to_the_terms(
-    settings: Settings, tmp_path: Path
-) -> None:
+def test_the_gates_leave_a_snooze_of_the_topics_list_to_the_terms(room: MailRoom) -> None:
     """Both may read it at different moments, and who is skipped by one is told nothing later."""
-    room = MailRoom(settings, tmp_path, ["ann"])
     event = room.tell()
     Subscription.objects.update(snooze_until=datetime.now(UTC) + HOUR)
     ann = room.subscriptions["ann"].contact_id
@@ -176,10 +171,7 @@ def test_a_window_that_closed_after_planning_is_kept(settings: Settings, tmp_pat
 
 
 @with_database
-def test_a_language_without_a_text_fails_the_mail_and_asks_for_a_person(
-    settings: Settings, tmp_path: Path
-) -> None:
-    room = MailRoom(settings, tmp_path, ["ann"])
+def test_a_language_without_a_text_fails_the_mail_and_asks_for_a_person(room: MailRoom) -> None:
     later = datetime.now(UTC) + HOUR
     cast.subscribe(room.topic, "bob", locale="fr", snooze_until=later)
     event = room.tell()
@@ -229,10 +221,7 @@ def test_who_left_before_a_failure_was_booked_is_skipped(
 
 
 @with_database
-def test_what_waited_beyond_its_time_to_live_expires_at_the_hand_over(
-    settings: Settings, tmp_path: Path
-) -> None:
-    room = MailRoom(settings, tmp_path, ["ann"])
+def test_what_waited_beyond_its_time_to_live_expires_at_the_hand_over(room: MailRoom) -> None:
     event = room.tell()
     event.expires_at = datetime.now(UTC)
     event.save()
@@ -298,8 +287,7 @@ def test_an_earlier_one_waits_while_a_later_one_is_with_the_provider(
 
 
 @with_database
-def test_after_the_dedupe_window_the_same_is_told_again(settings: Settings, tmp_path: Path) -> None:
-    room = MailRoom(settings, tmp_path, ["ann"])
+def test_after_the_dedupe_window_the_same_is_told_again(room: MailRoom) -> None:
     first, second = room.tell(dedupe_key="one"), room.tell(dedupe_key="two")
     Notification.objects.update(dedupe_key="same")
     claim = ledger_cast.claim(stream_of(first), limit=2)
@@ -314,10 +302,7 @@ def test_after_the_dedupe_window_the_same_is_told_again(settings: Settings, tmp_
 
 
 @with_database
-def test_the_terms_have_the_policy_of_the_job_and_the_tags_of_the_event(
-    settings: Settings, tmp_path: Path
-) -> None:
-    room = MailRoom(settings, tmp_path, ["ann"])
+def test_the_terms_have_the_policy_of_the_job_and_the_tags_of_the_event(room: MailRoom) -> None:
     data = {**cast.DATA, "campusCode": "New\r\nBrunswick\u2028 " + "x" * 300}
     event = room.tell(
         trace_id="trace-1", data=data, match_digests=[bytes(room.subscriptions["ann"].match_digest)]
@@ -377,10 +362,7 @@ def test_the_second_look_leaves_out_only_those_of_whom_nothing_has_to_be_decided
 
 
 @with_database
-def test_another_workspaces_notification_has_no_terms_here(
-    settings: Settings, tmp_path: Path
-) -> None:
-    room = MailRoom(settings, tmp_path, ["ann"])
+def test_another_workspaces_notification_has_no_terms_here(room: MailRoom) -> None:
     [told] = Notification.objects.filter(event=room.tell())
     recipient = Recipient(0, "ann@example.com", None, None, 0, dedupe_key=str(told.pk))
     elsewhere = ledger_cast.stream(workspace="other")

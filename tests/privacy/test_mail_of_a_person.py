@@ -11,7 +11,6 @@ from pytest_django import Settings
 from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.contacts import unsubscribe_links
-from postledger.contacts.actions import contacts as contact_actions
 from postledger.contacts.details import Changes
 from postledger.content.rendering.source import Format
 from postledger.deliveries import entries, ledger
@@ -22,6 +21,7 @@ from postledger.privacy import erasure, export
 from postledger.transactional import actions as transactional
 from tests import cast
 from tests.campaigns import press
+from tests.contacts import people
 from tests.privacy.test_privacy import ALICE, NOW, contact, everything
 from tests.transactional.mails import mail
 
@@ -51,9 +51,7 @@ def move_contact() -> int:
     alice = contact(workspace_id, OLD)
     send_mail(StreamKind.TRANSACTIONAL, OLD, alice)
     send_mail(StreamKind.CAMPAIGN, OLD, alice)
-    contact_actions.update_contact(
-        workspace_id, contact_id=alice, changes=Changes(address=ALICE), actor="bob", now=NOW
-    )
+    people.change(workspace_id, alice, Changes(address=ALICE))
     send_mail(StreamKind.CAMPAIGN, ALICE, alice)
     return workspace_id
 

@@ -20,7 +20,6 @@ from postledger.contacts.states import SuppressionReason
 from postledger.contacts.unsubscribe_links import UnsubscribeRequest
 from postledger.deliveries import audit, entries, ledger, partitions
 from postledger.deliveries.entries import Body, NewDelivery, StreamKind
-from postledger.deliveries.states import State
 from postledger.lib import ids
 from postledger.privacy import erasure, export, retention
 from tests import cast
@@ -101,30 +100,9 @@ def test_who_was_erased_is_nowhere_and_is_not_mailed_again() -> None:
     assert left.count("hunter2") == 2  # bob's mail, as HTML and as text
     kept = suppressions.find_status(acme, address=ALICE)
     assert (kept.reason, kept.has_left) == (SuppressionReason.UNSUBSCRIBED, True)
+    again = erasure.erase(acme, address=ALICE, actor="bob", now=NOW)
+    assert (again.contacts, again.mails) == (0, 0)
     assert audit.audit(stream).discrepancies == []
-
-
-def test_erasing_twice_changes_nothing_more() -> None:
-    acme = cast.sender("acme").workspace_id
-    contact(acme)
-
-    once, again = (erasure.erase(acme, address=ALICE, actor="bob", now=NOW) for _ in range(2))
-
-    assert (once.contacts, again.contacts) == (1, 0)
-
-
-def test_mail_that_waits_is_told_and_goes_with_the_next_time() -> None:
-    acme = cast.sender("acme").workspace_id
-    stream = enqueue_mails("acme", ALICE)
-
-    before = erasure.erase(acme, address=ALICE, actor="bob", now=NOW)
-    cast.book(stream, lambda at: entries.accepted(at, message_id="<1>"))
-    after = erasure.erase(acme, address=ALICE, actor="bob", now=NOW)
-
-    assert (before.mails, before.waiting) == (0, 1)
-    assert (after.mails, after.waiting) == (1, 0)
-    assert set(cast.states(stream).values()) == {State.ACCEPTED}
-    assert ALICE not in everything()
 
 
 def test_another_workspace_keeps_what_it_knows() -> None:

@@ -111,17 +111,10 @@ def test_notion_is_told_of_a_page_that_was_sent_and_nothing_of_who_was_erased(
         assert mailouts.errors(fake) == []
 
 
-def test_mail_of_a_paused_run_does_not_wait_for_its_end(acme: int) -> None:
-    run = launched(acme)
-    run_control.pause_run(acme, run.pk, actor="bob")
-
-    assert erase(acme).waiting == 0
-    assert R1 not in everything()
-
-
-def test_mail_that_is_tried_again_later_ends_at_once(acme: int) -> None:
+def test_mail_that_is_tried_again_later_or_paused_ends_at_once(acme: int) -> None:
     run = launched(acme)
     cast.book(run.stream_id, busy)
+    run_control.pause_run(acme, run.pk, actor="bob")
 
     assert erase(acme).waiting == 0
     assert R1 not in everything()

@@ -3,7 +3,6 @@
 import pytest
 from pytest_django import Settings
 
-from postledger.campaigns.launches import launching
 from postledger.supabase import syncing
 from tests.campaigns import press
 from tests.contacts import people
@@ -25,7 +24,7 @@ def test_a_campaign_goes_to_exactly_the_active_subscribers_under_their_from_name
     fake.add("left-there@example.com", "unsubscribed")
     fake.add("dead@example.com", "bounced", bounce_type="Permanent")
     fake.add("odd@example.com", "maybe")
-    run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
+    run_id = press.launch(acme, press.campaign(acme))
     syncing.sync_all()
 
     run = press.planned(run_id)

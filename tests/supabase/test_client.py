@@ -96,12 +96,12 @@ def test_a_waiting_time_that_supabase_asks_for_is_kept(fake: FakePostgrest) -> N
     assert waited == [7.0, 2.0]
 
 
-@pytest.mark.parametrize("key", ["", "  ", "two words", "line\nend", "clé"])
-def test_what_cannot_be_a_key_is_refused_without_being_shown(key: str) -> None:
-    with (
-        pytest.raises(errors.SupabaseUnauthorizedError) as refused,
-        client.connect("http://127.0.0.1:9", key),
-    ):
-        pass
+def test_what_cannot_be_a_key_is_refused_without_being_shown() -> None:
+    for key in ("", "  ", "two words", "line\nend", "clé"):
+        with (
+            pytest.raises(errors.SupabaseUnauthorizedError) as refused,
+            client.connect("http://127.0.0.1:9", key),
+        ):
+            pass
 
-    assert not key.strip() or key not in str(refused.value)
+        assert not key.strip() or key not in str(refused.value), key

@@ -42,23 +42,6 @@ def test_a_wrong_key_ends_the_command_with_what_to_do(acme: int, fake: FakePostg
     assert "Copy the service role's key" in run_command("status")
 
 
-def test_rows_that_are_missing_are_told_and_accepted(acme: int, fake: FakePostgrest) -> None:
-    fake.add_many(3)
-    run_command("sync")
-    fake.remove_many(3)
-
-    with pytest.raises(CommandError, match="postledger supabase sync --accept-missing"):
-        run_command("sync")
-    status = run_command("status")
-    done = run_command("sync", "--accept-missing")
-
-    assert "The pass failed at" in status
-    assert "subscribers  not found since" in status
-    assert "3 deleted there, 0 there again." in done
-    assert "No row has a problem." in done
-    assert not Contact.objects.filter(deleted_at=None).exists()
-
-
 def test_without_a_project_the_command_says_what_to_set(acme: int) -> None:
     with pytest.raises(CommandError, match="postledger integration set WORKSPACE supabase"):
         run_command("sync")
@@ -76,3 +59,20 @@ def test_the_scheduled_task_syncs(acme: int, fake: FakePostgrest) -> None:
     tasks.supabase()
 
     assert Contact.objects.get(workspace_id=acme).address == "a@example.com"
+
+
+def test_rows_that_are_missing_are_told_and_accepted(acme: int, fake: FakePostgrest) -> None:
+    fake.add_many(3)
+    run_command("sync")
+    fake.remove_many(3)
+
+    with pytest.raises(CommandError, match="postledger supabase sync --accept-missing"):
+        run_command("sync")
+    status = run_command("status")
+    done = run_command("sync", "--accept-missing")
+
+    assert "The pass failed at" in status
+    assert "subscribers  not found since" in status
+    assert "3 deleted there, 0 there again." in done
+    assert "No row has a problem." in done
+    assert not Contact.objects.filter(deleted_at=None).exists()

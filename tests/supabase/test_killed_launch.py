@@ -10,7 +10,6 @@ import pytest
 from django.conf import settings as django_settings
 from pytest_django import Settings
 
-from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Run
 from postledger.deliveries.states import State
 from postledger.supabase.models import Sync
@@ -38,7 +37,7 @@ def test_a_worker_that_is_killed_in_the_pass_leaves_the_run_waiting_and_the_next
 ) -> None:
     fake.max_rows = 10
     fake.add_many(PEOPLE)
-    run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
+    run_id = press.launch(acme, press.campaign(acme))
     secret = {"UNSUBSCRIBE_SECRET": django_settings.UNSUBSCRIBE_SECRET}
 
     is_started, started = threading.Event(), list[subprocess.Popen[bytes]]()

@@ -238,9 +238,7 @@ def test_a_test_and_another_workspace_wait_for_no_pass(
 ) -> None:
     globex = press.set_up_workspace(settings, "globex")
     people.contact(globex, A)
-    test_id = launching.send_test(
-        acme, press.campaign(acme), addresses=B, actor="alice", now=press.NOW
-    )
+    test_id = press.send_test(acme, press.campaign(acme), B)
     run_id = launch(globex)
 
     assert press.addresses(plan(run_id)) == [A]

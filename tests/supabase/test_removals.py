@@ -80,9 +80,7 @@ def test_a_row_that_comes_back_brings_its_contact_back_as_it_was(
         fake.add(email)
     sync()
     born = contact()
-    contacts.update_contact(
-        acme, contact_id=born.pk, changes=Changes(name="Ann"), actor="alice", now=people.NOW
-    )
+    people.change(acme, born.pk, Changes(name="Ann"))
     people.subscribe(acme, born.pk)
     fake.remove(R1)
     sync()
@@ -165,9 +163,7 @@ def test_a_contact_with_another_address_is_no_longer_that_of_the_row(
     fake.add(R1)
     sync()
     moved = Changes(address="moved@example.com")
-    contacts.update_contact(
-        acme, contact_id=contact().pk, changes=moved, actor="alice", now=people.NOW
-    )
+    people.change(acme, contact().pk, moved)
 
     fake.remove(R1)
     done = sync()
@@ -187,14 +183,11 @@ def test_a_row_that_cannot_be_taken_is_there_all_the_same(acme: int, fake: FakeP
     assert list_recipients(acme) == [R1, R2]
 
 
-@pytest.mark.parametrize(
-    ("added", "removed", "left"),
-    [(5, 5, 5), (150, 101, 150), (150, 100, 50), (1_200, 120, 1_080)],
-)
+@pytest.mark.parametrize(("removed", "left"), [(101, 150), (100, 50)])
 def test_nobody_is_deleted_when_so_many_are_missing_that_it_looks_like_a_mistake(
-    acme: int, fake: FakePostgrest, added: int, removed: int, left: int
+    acme: int, fake: FakePostgrest, removed: int, left: int
 ) -> None:
-    fake.add_many(added)
+    fake.add_many(150)
     sync()
     fake.remove_many(removed)
 

@@ -59,19 +59,6 @@ def read_failed_count(fake: FakeNotion, page_id: str) -> int | None:
     return count
 
 
-def test_a_second_workspace_mails_its_own_page_and_only_its_own_notion_hears_of_it(
-    fake: FakeNotion, theirs: FakeNotion, charlie: Caller
-) -> None:
-    page_id = mailouts.page(theirs)
-
-    fail_all(charlie, page_id)
-    tell()
-
-    assert read_failed_count(theirs, page_id) == 2
-    assert len(mailouts.errors(theirs)) == 2
-    assert fake.requests == []
-
-
 def test_no_workspace_mails_or_sees_a_page_of_another(
     fake: FakeNotion, theirs: FakeNotion, alice: Caller, charlie: Caller
 ) -> None:
@@ -181,6 +168,18 @@ def test_a_workspace_whose_notion_was_removed_is_told_once_it_has_one_again(
     assert len(mailouts.errors(fake)) == ErrorRow.objects.count() == 3
 
 
+def test_without_a_row_the_environment_connects_nobody(
+    fake: FakeNotion, alice: Caller, settings: Settings
+) -> None:
+    Integration.objects.all().delete()
+    settings.NOTION_TOKEN = fake.token
+
+    reply = mailouts.send(alice, mailouts.page(fake))
+
+    assert reply.body["code"] == "notion_not_set_up"
+    assert fake.requests == []
+
+
 def test_the_row_wins_over_another_notion_in_the_environment(
     fake: FakeNotion, alice: Caller, settings: Settings
 ) -> None:
@@ -195,15 +194,3 @@ def test_the_row_wins_over_another_notion_in_the_environment(
     assert len(mailouts.errors(fake)) == 3
     shown = {seen.headers["authorization"] for seen in fake.requests}
     assert shown == {f"Bearer {fake.token}"}
-
-
-def test_without_a_row_the_environment_connects_nobody(
-    fake: FakeNotion, alice: Caller, settings: Settings
-) -> None:
-    Integration.objects.all().delete()
-    settings.NOTION_TOKEN = fake.token
-
-    reply = mailouts.send(alice, mailouts.page(fake))
-
-    assert reply.body["code"] == "notion_not_set_up"
-    assert fake.requests == []
