@@ -15,6 +15,7 @@ from postledger.campaigns.runs import live_run, run_control, run_lookup
 from postledger.campaigns.runs.run_lookup import CampaignUnknownError
 from postledger.campaigns.states import RunState
 from postledger.deliveries import ledger
+from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State
 from tests import cast, round_trips
 from tests.campaigns import press
