@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from re import _parser  # type: ignore[attr-defined]  # the shape of a pattern
+from re import _parser  # the shape of a pattern
 from typing import Any
 
 import pytest

@@ -16,6 +16,7 @@ type Layers = Sequence[frozenset[str]]
 def contract(name: str) -> dict[str, Any]:
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())
     contracts = config["tool"]["importlinter"]["contracts"]
+    found: dict[str, Any]
     [found] = (each for each in contracts if each["id"] == name)
     return found
 

@@ -207,7 +207,10 @@ def test_a_server_that_forgets_is_a_problem_and_one_that_waits_longer_is_none() 
 
 def test_standbys_that_no_commit_waits_for_are_a_problem() -> None:
     unheeded: list[tuple[list[str | None], str]] = [
-        *((["async"], ""), (["async", "potential"], "a"), ([None], ""), ([None, None], "")),
+        (["async"], ""),
+        (["async", "potential"], "a"),
+        ([None], ""),
+        ([None, None], ""),
     ]
     for states, names in unheeded:
         [finding] = postgres.judge_standbys(states, names=names)
@@ -215,7 +218,10 @@ def test_standbys_that_no_commit_waits_for_are_a_problem() -> None:
         assert f"none of the {len(states)} standbys" in finding.message
         assert "synchronous_standby_names" in finding.remedy
     waited_for: list[tuple[list[str | None], str]] = [
-        *(([], ""), (["async", "sync"], "a"), (["quorum", "quorum"], "ANY 1 (*)"), ([None], "a")),
+        ([], ""),
+        (["async", "sync"], "a"),
+        (["quorum", "quorum"], "ANY 1 (*)"),
+        ([None], "a"),
     ]
     for states, names in waited_for:
         assert list(postgres.judge_standbys(states, names=names)) == [], states

@@ -64,7 +64,8 @@ def test_a_proxy_count_that_does_not_fit_is_reported(
 
 
 def test_another_server_or_nobody_at_the_public_url_is_reported(settings: LazySettings) -> None:
-    for body in ({"ready": True}, [], {"forwarded": None}):
+    bodies: tuple[object, ...] = ({"ready": True}, [], {"forwarded": None})
+    for body in bodies:
         with answering(body) as settings.PUBLIC_URL:
             [result] = web.check_proxies()
         assert (result.level, "does not answer" in result.message) == (Level.WARNING, True), body

@@ -200,7 +200,7 @@ def test_a_forged_message_reaches_no_host_but_the_topics_own(scene: Scene) -> No
 
         assert reply.status_code == status, name
         assert len(scene.server.requested) == 1, name
-        assert {args[1] for args in seen if len(args) == 2} <= {own}, name  # type: ignore[arg-type]
+        assert {args[1] for args in seen if len(args) == 2} <= {own}, name  # type: ignore[arg-type,index]
         assert scene.heard_nothing(), name
     assert not InboxMessage.objects.exists()
     assert Topic.objects.get(arn=scene.arn).confirmed_at is None

@@ -1,8 +1,10 @@
 """A dry run says what an import would do, and changes nothing."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.db.models import Model
 
 from postledger.contacts.actions import erasing
 from postledger.contacts.details import Changes, Details
@@ -41,8 +43,9 @@ def peopled_acme(acme: int) -> int:
 def test_a_dry_run_tells_each_kind_of_row_and_changes_nothing(
     peopled_acme: int, tmp_path: Path
 ) -> None:
-    def rows() -> list[list[dict[str, object]]]:
-        return [list(table.objects.values()) for table in (Contact, Subscription, ConsentEvent)]
+    def rows() -> list[list[Any]]:
+        tables: tuple[type[Model], ...] = (Contact, Subscription, ConsentEvent)
+        return [list(table._default_manager.values()) for table in tables]
 
     before = rows()
     summary, kept = files.preview_file(

@@ -1,6 +1,7 @@
 import copy
 import json
 import pickle
+from collections.abc import Callable
 
 from postledger.lib import sentences
 from postledger.lib.sentences import Sentence, say
@@ -36,7 +37,10 @@ def send_to_another_process(sentence: Sentence) -> Sentence:
 
 
 def test_a_copy_knows_its_form() -> None:
-    for duplicate in [copy.copy, copy.deepcopy, send_to_another_process]:
+    ways: list[Callable[[Sentence], Sentence]] = [
+        *(copy.copy, copy.deepcopy, send_to_another_process),
+    ]
+    for duplicate in ways:
         sentence = duplicate(say("There is no list %(key)s.", key="news"))
 
         assert sentence == "There is no list news.", duplicate

@@ -105,7 +105,7 @@ def test_a_subscriptions_status_is_that_of_contact_consent_and_itself(topic: Top
         given = {"state": consent or "active"}
         subscription = cast.subscribe(topic, f"r{number}", contact=fields, consent=given, state=own)
         if consent is None:
-            Subscription.objects.filter(contact_id=subscription.contact_id).delete()
+            Subscription.objects.filter(contact=subscription.contact).delete()
 
         [row] = queue.read("subscriptions", "subscription_id", subscription.pk)
 

@@ -213,7 +213,7 @@ def test_without_redis_counted_limits_make_mail_wait() -> None:
         ask_for(1, member=MemberLimit(3, per_day=1)),
         ask_for(1, quota=Quota(1, 1, 1, None, NOON)),
     ):
-        assert divide_rates(request_, 4) is None, request_  # type: ignore[arg-type]
+        assert divide_rates(request_, 4) is None, request_
 
 
 def test_what_was_sent_before_a_limit_was_added_counts(two: Paced) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from django.test import RequestFactory
 from django.utils import translation
 from django.utils.functional import SimpleLazyObject
@@ -70,7 +71,7 @@ def test_where_no_page_is_nobody_asks_who_the_reader_is() -> None:
 
 
 def test_a_page_that_says_its_language_is_believed_and_what_is_no_page_claims_none() -> None:
-    def answer(path: str, response: HttpResponse) -> HttpResponse:
+    def answer(path: str, response: HttpResponse) -> HttpResponseBase:
         request = RequestFactory().get(path, headers={"Accept-Language": "ru"})
         return languages.middleware(lambda _request: response)(request)
 

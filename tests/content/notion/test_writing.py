@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -60,12 +61,14 @@ def test_a_value_has_the_form_of_its_property_or_is_left_out() -> None:
         assert properties == ({} if shape is None else {"Sent Count": shape}), (kind, value)
 
 
+def read_text(written: Any, kind: str) -> object:
+    return written[kind][0]["text"]["content"]
+
+
 def test_any_value_can_be_a_text_of_the_length_that_notion_takes() -> None:
     for kind in ["title", "rich_text"]:
         texts = {
-            value: writing.write_properties({"a": kind}, {"A": value})["a"][kind][0]["text"][
-                "content"
-            ]  # type: ignore[index]
+            value: read_text(writing.write_properties({"a": kind}, {"A": value})["a"], kind)
             for value in (5, NINE, "x" * 3_000)
         }
 

@@ -207,12 +207,13 @@ def test_what_is_no_picture_for_mail_is_refused_in_words(
 ) -> None:
     draft = newsroom.make_campaign(alice)
 
-    for fields, words in (
+    cases: list[tuple[dict[str, Any], str]] = [
         ({}, "Choose a file first."),
         ({"picture": file(SVG, "cat.png")}, "it is no PNG, JPEG, GIF or WebP"),
         ({"picture": file(b"<script>", "cat.gif")}, "it is no PNG, JPEG, GIF or WebP"),
         ({"picture": file(PNG.ljust(MOST_BYTES + 1, b"\0"))}, "it has more than 5 MB"),
-    ):
+    ]
+    for fields, words in cases:
         answer = upload(anna, draft, **fields)
 
         assert words in answer.content.decode()

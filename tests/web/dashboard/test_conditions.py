@@ -48,7 +48,7 @@ def test_a_text_that_may_be_a_number_is_compared_as_both() -> None:
     for text in ("pro", "5", "true", "05", "1e5"):
         [part] = conditions.build_filter("all", [Condition("attributes.a", "is", text)])["all"]
 
-        expected = {"in": readings[text]} if text in readings else {"is": text}
+        expected: dict[str, object] = {"in": readings[text]} if text in readings else {"is": text}
         assert part == {"field": "attributes.a", **expected}
 
 

@@ -166,7 +166,10 @@ def test_the_id_of_a_try_leads_to_its_mail_and_one_that_names_nothing_nowhere(
 
     answer = olivia.client.get(olivia.url(f"messages/{tried}/"))
 
-    assert (answer.status_code, answer.url) == (302, olivia.url(f"messages/{mail_id}/"))
+    assert (answer.status_code, answer.headers["Location"]) == (
+        302,
+        olivia.url(f"messages/{mail_id}/"),
+    )
     stream_id = cast.stream(StreamKind.CAMPAIGN, mails=1)
     for unknown in (DeliveryId(stream_id, 7).text(), "6ba7b810-9dad-11d1-80b4-00c04fd430c8"):
         assert olivia.client.get(olivia.url(f"messages/{unknown}/")).status_code == 404

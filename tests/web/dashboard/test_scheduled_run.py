@@ -45,8 +45,9 @@ def test_a_scheduled_run_says_when_it_begins_and_nowhere_that_it_was_launched(
 ) -> None:
     run = launch(alice)
 
-    for plan in (lambda: None, lambda: planning.plan_run(run.pk)):
-        plan()
+    for is_planned in (False, True):
+        if is_planned:
+            planning.plan_run(run.pk)
         page = anna.read(f"campaigns/runs/{run.pk}/")
         for shown in (page, anna.read("campaigns/")):
             assert "</svg>Scheduled</span>" in shown
