@@ -20,6 +20,10 @@ from tests import conftest
 conftest.pytest_configure()
 call_command("migrate", verbosity=0)
 """
+# A copy would take itself for a restored database, and send nothing.
+_BEGIN_ANEW = """
+UPDATE deliveries_epoch SET database_oid = here.database_oid FROM deliveries_identity() AS here
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,8 @@ class Databases:
         for copy in self.copies:
             self.drop(copy)
             self._execute("CREATE DATABASE {} TEMPLATE {}", copy, self.name)
+            with psycopg.connect(f"{self.server}/{copy}") as connection:
+                connection.execute(_BEGIN_ANEW)
 
     def create(self) -> None:
         self.drop(self.name)
