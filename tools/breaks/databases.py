@@ -55,7 +55,7 @@ class Databases:
 
     def _execute(self, statement: str, *names: str) -> None:
         with psycopg.connect(f"{self.server}/postgres", autocommit=True) as connection:
-            connection.execute(SQL(statement).format(*map(Identifier, names)))  # type: ignore[arg-type]
+            connection.execute(SQL(statement).format(*map(Identifier, names)))
 
 
 @contextmanager
