@@ -9,9 +9,8 @@ from django.test.utils import CaptureQueriesContext
 
 from postledger.contacts import queries, suppressions
 from postledger.contacts.actions import contacts, suppression
-from postledger.contacts.actions.contacts import Changes
 from postledger.contacts.consent import Origin
-from postledger.contacts.details import Details
+from postledger.contacts.details import Changes, Details
 from postledger.contacts.models import ConsentEvent, Suppression
 from postledger.contacts.unsubscribe_links import GENERAL, UnsubscribeRequest
 from postledger.imports.models import ImportProblem
