@@ -82,6 +82,10 @@ model *args:
 fakes name *args:
     python -m tools.fakes.{{ name }} {{ args }}
 
+# Break the product in a copy, one promise after the other, and see which test notices: `just breaks consent --record after.jsonl`.
+breaks *args:
+    python -m tools.breaks {{ args }}
+
 # Break everything a mail depends on, a little: the books must balance. Under four minutes.
 drill-quick *args:
     python -m tools.drill quick {{ args }}

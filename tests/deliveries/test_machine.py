@@ -23,7 +23,7 @@ from tests.deliveries.machine.world import World
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
-# Each run tries others. A long look by hand: EXAMPLES=500; there, as in broken_rules.py, a broken
+# Each run tries others. A long look by hand: EXAMPLES=500; there, as in tools/breaks, a broken
 # rule need only be found, not told in the fewest steps.
 EXAMPLES = int(os.environ.get("EXAMPLES", "25"))
 STEPS = 50

@@ -341,6 +341,20 @@ def test_a_swept_lease_settles_nothing_but_its_answers_are_evidence() -> None:
     assert audit.audit(stream_id).discrepancies == []
 
 
+def test_whoever_lost_the_lease_settles_nothing_of_the_next_ones_window() -> None:
+    stream_id = cast.stream(mails=2)
+    lost = cast.claim(stream_id)
+    cast.run_out(lost.lease)
+    ledger.sweep()
+    _, window = cast.armed(stream_id)
+
+    refused = [entries.refused(0, code="NO"), entries.refused(1, code="NO")]
+    settled = ledger.settle(lost, [window], results=refused)
+
+    assert settled.lost == [window]
+    assert set(cast.states(stream_id).values()) == {State.WAITING}
+
+
 def test_waiting_on_for_the_same_reason_keeps_its_beginning() -> None:
     stream_id = cast.stream(mails=1)
 

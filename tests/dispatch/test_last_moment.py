@@ -326,6 +326,40 @@ def test_when_everybody_leaves_before_the_arm_the_provider_is_not_called(tmp_pat
     }
 
 
+_USE_UP_LEASE = """
+CREATE FUNCTION use_up_lease() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN NEW.lease_until := clock_timestamp(); RETURN NEW; END $$
+"""
+_AT_ONCE = """
+CREATE TRIGGER use_up_lease BEFORE UPDATE OF armed_to ON deliveries_batch FOR EACH ROW
+    WHEN (NEW.armed_to IS NOT NULL) EXECUTE FUNCTION use_up_lease()
+"""
+
+
+@contextmanager
+def using_up_leases() -> Iterator[None]:
+    """As where a machine is stopped for minutes as soon as it has armed."""
+    sql.rows(_USE_UP_LEASE, {})
+    sql.rows(_AT_ONCE, {})
+    try:
+        yield
+    finally:
+        sql.rows("DROP FUNCTION use_up_lease CASCADE", {})
+
+
+def test_no_provider_is_called_when_the_lease_ran_down_after_the_arm(tmp_path: Path) -> None:
+    acme = office.open_office(tmp_path)
+    stream = office.stream(acme, office.people(2))
+
+    with using_up_leases(), office.dispatching() as dispatcher:
+        office.until(lambda: bool(office.details(stream) or acme.taken()), dispatcher)
+
+    assert office.details(stream) == {("not_sent", None, "The lease leaves no time for a call.")}
+    assert acme.taken() == []
+    office.send_all(stream)
+    assert acme.taken_from(stream) == [0, 1]
+
+
 def stream_hold(acme: office.Office, stream: int) -> None:
     ledger.hold(stream, reason=Reason.PAUSED, actor="alice")
 

@@ -1,6 +1,6 @@
 """Topic subscriptions: the status that counts, and that an event obeys it."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from pytest_django import Settings
@@ -13,11 +13,11 @@ from postledger.notifications.fan_out import planner
 from postledger.notifications.models import Event, Topic, TopicSubscription
 from postledger.notifications.subscriptions import queries as subscription_queries
 from postledger.notifications.subscriptions import subscriptions
-from postledger.notifications.subscriptions.standing import SubscriptionStatus
+from postledger.notifications.subscriptions.standing import SubscriptionStatus, find_standing
 from postledger.notifications.subscriptions.subscriptions import TooManySubscriptionsError
 from tests.campaigns import press
 from tests.contacts import people
-from tests.notifications import seats
+from tests.notifications import cast, seats
 
 MATCH = {"indexNumber": "10023"}
 ORIGIN = Origin("test", "test")
@@ -124,3 +124,18 @@ def test_a_snooze_of_more_than_five_years_is_refused(topic: Topic) -> None:
             origin=ORIGIN,
             now=datetime.now(UTC),
         )
+
+
+def test_of_a_snooze_of_the_list_and_one_of_the_topic_subscription_the_longer_one_counts(
+    topic: Topic,
+) -> None:
+    sooner = datetime.now(UTC) + timedelta(hours=1)
+    later = sooner + timedelta(days=1)
+
+    for name, own, of_list in (("ann", sooner, later), ("bob", later, sooner)):
+        subscription = cast.subscribe(
+            topic, name, snooze_until=own, consent={"snooze_until": of_list}
+        )
+        standing = find_standing(topic.workspace_id, subscription.pk)
+        assert standing is not None
+        assert standing.snooze_until == later, name

@@ -7,10 +7,10 @@ import pytest
 from django.db import IntegrityError, connection
 from django.test.utils import CaptureQueriesContext
 
-from postledger.contacts import queries
+from postledger.contacts import queries, suppressions
 from postledger.contacts.actions import contacts, suppression
 from postledger.contacts.consent import Origin
-from postledger.contacts.details import Details
+from postledger.contacts.details import Changes, Details
 from postledger.contacts.models import ConsentEvent, Suppression
 from postledger.contacts.unsubscribe_links import GENERAL, UnsubscribeRequest
 from postledger.imports.models import ImportProblem
@@ -83,6 +83,25 @@ def test_an_old_link_does_not_bring_an_erased_address_back(
     assert not Suppression.objects.exclude(address=None).exists()
     kept = Suppression.objects.filter(has_left=True).values_list("list__key", flat=True)
     assert set(kept) == lists
+
+
+def test_former_addresses_stay_suppressed_unless_somebody_else_has_them_now(acme: int) -> None:
+    contact_id = people.contact(acme, "old@example.com")
+    for address in ("passed-on@example.com", R1):
+        contacts.update_contact(
+            acme, contact_id=contact_id, changes=Changes(address=address), actor="alice", now=NOW
+        )
+    people.contact(acme, "passed-on@example.com")
+
+    erase(acme)
+
+    for address, is_kept_back in (
+        (R1, True),
+        ("old@example.com", True),
+        ("passed-on@example.com", False),
+    ):
+        status = suppressions.find_status(acme, address=address)
+        assert status.has_left == is_kept_back, address
 
 
 def test_who_came_back_after_being_erased_is_suppressed_by_name(acme: int) -> None:

@@ -411,7 +411,7 @@ def test_a_mail_costs_one_question_to_the_database_and_four_under_a_key(
     assert count_with_key() == 4  # begin, the mail, the key, commit
 
 
-def test_a_revoked_key_is_refused_within_a_second(alice: Caller) -> None:
+def test_a_revoked_key_is_refused_within_a_second_however_often_it_is_used(alice: Caller) -> None:
     assert alice.send().status == 202
 
     keys.revoke_key(
@@ -420,6 +420,9 @@ def test_a_revoked_key_is_refused_within_a_second(alice: Caller) -> None:
         actor="alice",
         now=datetime.now(UTC),
     )
-    time.sleep(auth.CACHE_SECONDS)
+    end = time.monotonic() + auth.CACHE_SECONDS
+    while time.monotonic() < end:
+        alice.send()  # by which the key lives no longer
+        time.sleep(0.1)
 
     assert alice.send().status == 401

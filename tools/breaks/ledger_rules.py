@@ -1,31 +1,31 @@
 """How each rule of the ledger is switched off: a text of the code, and what replaces it."""
 
-from tests.deliveries.breaks import SQL, Break
-from tests.deliveries.fence_rules_to_break import FENCE
+from tools.breaks.breaks import SQL, Rule
+from tools.breaks.fence_rules import FENCE
 
 WORK = [
-    Break(
+    Rule(
         "1 arm needs my lease (backstop)",
         ("ledger/arming.py", "      AND b.lease = %(lease)s\n", ""),
     ),
-    Break(
+    Rule(
         "1 arm needs a running lease (backstop)",
         ("ledger/arming.py", "AND b.lease_until > clock_timestamp()", ""),
     ),
-    Break(
+    Rule(
         "1 arm needs a lease",
         ("ledger/arming.py", "      AND b.lease = %(lease)s\n", ""),
         ("ledger/arming.py", "AND b.lease_until > clock_timestamp()", ""),
     ),
-    Break(
+    Rule(
         "1 arm starts at lo",
         ("ledger/arming.py", "AND b.lo = w.lo\n      AND b.armed_to IS NULL", ""),
     ),
-    Break(
+    Rule(
         "1 arm respects holds",
         (SQL, "WHERE h.stream_id = s.id AND (h.until", "WHERE false AND (h.until"),
     ),
-    Break(
+    Rule(
         "1 arm respects sender holds",
         (
             SQL,
@@ -33,25 +33,25 @@ WORK = [
             "OR EXISTS (\n        SELECT FROM deliveries_senderhold",
         ),
     ),
-    Break(
+    Rule(
         "1 only a probe is armed after a provider did not answer",
         (SQL, "ELSE h.probe_lease IS DISTINCT FROM lease", "ELSE false"),
     ),
-    Break(
+    Rule(
         "2 evidence outdates",
         ("ledger/evidence.py", "SET version = version + 1", "SET version = version"),
     ),
-    Break("2 arm needs the version", ("ledger/arming.py", "AND b.version = w.version", "")),
-    Break(
+    Rule("2 arm needs the version", ("ledger/arming.py", "AND b.version = w.version", "")),
+    Rule(
         "3 settle needs the lease",
         ("ledger/settling.py", "AND b.lease = %(lease)s AND b.lo", "AND b.lo"),
     ),
-    Break(
+    Rule(
         "3 only waiting lines settle",
         ("ledger/books.py", "AND state = 'waiting' AND last_try", "AND last_try"),
         ("ledger/books.py", "      AND d.state = 'waiting'\n", ""),
     ),
-    Break(
+    Rule(
         "3 only newer tries settle (backstop)",
         (
             "ledger/books.py",
@@ -60,12 +60,12 @@ WORK = [
         ),
         ("ledger/books.py", "      AND d.last_try < span.try_number\n", ""),
     ),
-    Break(
+    Rule(
         "4 cursor and results move together",
         ("ledger/settling.py", "w.moved_to, w.moved_to AS", "b.hi AS moved_to, w.moved_to AS"),
     ),
-    Break("5 a retry is a new try", ("ledger/settling.py", "g.try_number + 1, ", "g.try_number, ")),
-    Break(
+    Rule("5 a retry is a new try", ("ledger/settling.py", "g.try_number + 1, ", "g.try_number, ")),
+    Rule(
         "5 send again is a new try",
         (
             "ledger/decisions.py",
@@ -73,15 +73,15 @@ WORK = [
             "decided.last_try",
         ),
     ),
-    Break(
+    Rule(
         "5 attempts count once",
         ("ledger/evidence.py", "(d.last_try < old.try_number)::int", "1"),
     ),
-    Break(
+    Rule(
         "6a only an armed try is proved",
         ("ledger/sql.py", "item.try_number BETWEEN 1 AND d.last_try OR", "true OR"),
     ),
-    Break(
+    Rule(
         "6 late acceptance counts",
         (
             "ledger/evidence.py",
@@ -89,29 +89,29 @@ WORK = [
             "WHERE d.state = 'x'\n      AND (item.address IS NULL",
         ),
     ),
-    Break(
+    Rule(
         "6 late refusal needs the doubt",
         ("ledger/evidence.py", "      AND d.state = 'in_doubt'\n", ""),
         ("ledger/evidence.py", "      AND item.try_number = ANY(d.doubts)\n", ""),
     ),
-    Break(
+    Rule(
         "6 late refusal is of its try",
         ("ledger/evidence.py", "AND item.try_number = ANY(d.doubts)", ""),
     ),
-    Break(
+    Rule(
         "7 doubt is sticky in settle",
         ("ledger/books.py", "d.doubts IS NOT NULL AND e.state", "false AND e.state"),
     ),
-    Break(
+    Rule(
         "7 doubt is sticky in drain",
         ("ledger/closing.py", "WHEN d.doubts IS NULL THEN", "WHEN true THEN"),
     ),
-    Break(
+    Rule(
         "7 armed becomes doubt",
         ("ledger/upkeep.py", "d.position < win.armed_to", "d.position < win.lo"),
     ),
-    Break("9 orphans", ("ledger/decisions.py", "d.resend_after <= clock_timestamp()", "true")),
-    Break(
+    Rule("9 orphans", ("ledger/decisions.py", "d.resend_after <= clock_timestamp()", "true")),
+    Rule(
         "10 drain leaves leases",
         (
             "ledger/closing.py",
@@ -124,7 +124,7 @@ WORK = [
             "WHERE id = ANY(%(ids)s::bigint[])\n    ORDER BY id\n",
         ),
     ),
-    Break(
+    Rule(
         "18 giving up leaves leases",
         (
             "ledger/closing.py",
@@ -137,7 +137,7 @@ WORK = [
             "WHERE id = ANY(%(ids)s::bigint[])\n    ORDER BY id\n",
         ),
     ),
-    Break(
+    Rule(
         "18 mail that is not due is not given up",
         (
             "ledger/closing.py",
@@ -145,11 +145,11 @@ WORK = [
             "AND lease IS NULL",
         ),
     ),
-    Break(
+    Rule(
         "18 nothing is given up before its time",
         ("ledger/closing.py", "AND h.fails_at <= clock_timestamp()", "AND h.fails_at IS NOT NULL"),
     ),
-    Break(
+    Rule(
         "18 a stream that is held is not given up",
         (
             "ledger/closing.py",
@@ -157,7 +157,7 @@ WORK = [
             "WHERE false AND (own.until",
         ),
     ),
-    Break(
+    Rule(
         "18 a person's action gives the mail its time anew",
         (
             "ledger/holds/stream_holds.py",
@@ -165,61 +165,61 @@ WORK = [
             "WHERE false AND sender_id = (SELECT sender_id FROM",
         ),
     ),
-    Break(
+    Rule(
         "18 what was given up was never armed",
         ("ledger/sql.py", "'expired', 'poison', 'given_up'", "'expired', 'poison'"),
     ),
-    Break("10 cancel stops arming", (SQL, "AND s.cancelled_at IS NULL", "")),
-    Break("11 a click needs the state", ("ledger/decisions.py", "AND d.state = %(before)s", "")),
-    Break(
+    Rule("10 cancel stops arming", (SQL, "AND s.cancelled_at IS NULL", "")),
+    Rule("11 a click needs the state", ("ledger/decisions.py", "AND d.state = %(before)s", "")),
+    Rule(
         "11 a click needs the try",
         ("ledger/decisions.py", "      AND d.last_try = seen.last_try\n", ""),
     ),
-    Break(
+    Rule(
         "11 a click needs it uncovered",
         ("ledger/decisions.py", '{sql.covered("seen.position")}', "false"),
     ),
-    Break(
+    Rule(
         "15 a cancelled mail is not armed",
         ("ledger/cancelling.py", " AND b.armed_to IS NULL\n", "\n"),
     ),
-    Break(
+    Rule(
         "15 a cancelled mail is not in doubt",
         ("ledger/cancelling.py", " AND NOT delivery.is_doubtful AND", " AND"),
     ),
-    Break(
+    Rule(
         "15 a cancelled mail was judged",
         ("ledger/cancelling.py", "is_doubtful AND delivery.is_judged", "is_doubtful"),
     ),
-    Break(
+    Rule(
         "16 what was handed over keeps its values",
         ("ledger/decisions.py", "IS NOT NULL AND {sql.NEVER_ARMED}\n", "IS NOT NULL\n"),
     ),
-    Break(
+    Rule(
         "16 who was erased gets no values back",
         ("ledger/decisions.py", "AND d.contact_id IS NOT NULL AND", "AND"),
     ),
-    Break(
+    Rule(
         "17 a superseded failure was never armed",
         ("ledger/cancelling.py", "\n      AND {sql.NEVER_ARMED}\n", "\n"),
     ),
-    Break(
+    Rule(
         "17 a superseded failure is of this epoch",
         ("ledger/sql.py", "AND e.began_at > d.planned_at", "AND false"),
     ),
-    Break(
+    Rule(
         "17 a superseded failure ends",
         ("ledger/cancelling.py", "state = 'cancelled', settled_at", "settled_at"),
     ),
-    Break(
+    Rule(
         "12 the parent shrinks",
         ("ledger/upkeep.py", "SET hi = b.lo + (b.hi - b.lo) / 2,", "SET"),
     ),
-    Break(
+    Rule(
         "claim takes unleased work",
         ("ledger/claiming.py", "AND b.lease IS NULL\n      AND b.losses", "AND b.losses"),
     ),
-    Break(
+    Rule(
         "a lease ends for all its batches",
         (
             "ledger/upkeep.py",
@@ -227,7 +227,7 @@ WORK = [
             "SELECT token, is_alone, batch_ids[1] AS id FROM",
         ),
     ),
-    Break(
+    Rule(
         "a lease is kept for all its batches",
         (
             "ledger/upkeep.py",
@@ -235,7 +235,7 @@ WORK = [
             "WHERE id = l.batch_ids[1] AND lease = l.token",
         ),
     ),
-    Break(
+    Rule(
         "counters come from RETURNING",
         (
             "ledger/books.py",
@@ -243,7 +243,7 @@ WORK = [
             "1 + count(*) FILTER (WHERE state = '",
         ),
     ),
-    Break(
+    Rule(
         "a retry batch spans no doubt",
         (
             "ledger/settling.py",
@@ -251,11 +251,11 @@ WORK = [
             "FROM spaced WHERE state = 'waiting'",
         ),
     ),
-    Break(
+    Rule(
         "12 a batch that is cut shrinks before its pieces exist",
         ("ledger/claiming.py", "SET hi = meant.hi, version", "SET version"),
     ),
-    Break(
+    Rule(
         "4 an armed batch is not cut",
         (
             "ledger/claiming.py",
@@ -263,7 +263,7 @@ WORK = [
             "lease = %(lease)s\n      AND lo =",
         ),
     ),
-    Break(
+    Rule(
         "14c an old claim cuts nothing",
         (
             "ledger/claiming.py",
@@ -271,7 +271,7 @@ WORK = [
             "AND hi = %(hi)s",
         ),
     ),
-    Break(
+    Rule(
         "a mail without an answer",
         (
             "ledger/settling.py",
@@ -282,32 +282,32 @@ WORK = [
 ]
 
 POISON = [
-    Break("13 claim leaves suspects", ("ledger/claiming.py", 'SQL("= 0")', 'SQL(">= 0")')),
-    Break(
+    Rule("13 claim leaves suspects", ("ledger/claiming.py", 'SQL("= 0")', 'SQL(">= 0")')),
+    Rule(
         "13 a suspect is claimed alone",
         ("ledger/claiming.py", "limit=1,", "limit=9,"),
     ),
-    Break(
+    Rule(
         "13 every loss makes a suspect",
         ("ledger/upkeep.py", "least(b.losses + 1, 1000)", "b.losses + win.is_lone_loss::int"),
     ),
-    Break(
+    Rule(
         "13 only losses alone count",
         ("ledger/upkeep.py", "stale.is_alone AND b.armed_to IS NULL AS", "b.armed_to IS NULL AS"),
     ),
-    Break(
+    Rule(
         "13 arming ends being alone",
         ("ledger/claiming.py", "SET is_alone = false", "SET is_alone = true"),
     ),
-    Break(
+    Rule(
         "13 a settle forgives",
         ("ledger/settling.py", "win.moved_to), losses = 0, lone_losses = 0", "win.moved_to)"),
     ),
-    Break(
+    Rule(
         "13 a window passed over forgives",
         ("ledger/arming.py", "%(lease_time)s, losses = 0, lone_losses = 0", "%(lease_time)s"),
     ),
-    Break(
+    Rule(
         "13 a window swept armed forgives",
         (
             "ledger/upkeep.py",
@@ -320,34 +320,34 @@ POISON = [
             "win.is_lone_loss::int ELSE b.lone_losses END",
         ),
     ),
-    Break(
+    Rule(
         "13 the first half of one starts anew",
         ("ledger/upkeep.py", "- 1 ELSE 0 END\n    FROM sick", "- 1 ELSE 2 END\n    FROM sick"),
     ),
-    Break(
+    Rule(
         "13 the second half of one starts anew",
         ("ledger/upkeep.py", "- 1 ELSE 0 END\nFROM parent", "- 1 ELSE 2 END\nFROM parent"),
     ),
-    Break(
+    Rule(
         "13 only a batch of one fails",
         ("ledger/upkeep.py", "SELECT b.id, b.hi - b.lo = 1\n", "SELECT b.id, true\n"),
     ),
-    Break(
+    Rule(
         "13 a batch of several needs three losses",
         ("ledger/upkeep.py", "HALVE_AFTER = 3", "HALVE_AFTER = 2"),
     ),
-    Break(
+    Rule(
         "13 what is given back as a suspect is one",
         ("ledger/claiming.py", "THEN greatest(losses, 1) ELSE", "THEN losses ELSE"),
     ),
-    Break(
+    Rule(
         "13 a batch of one needs more losses",
         ("ledger/upkeep.py", "THEN %(fail_after)s ELSE", "THEN %(fail_after)s - 1 ELSE"),
     ),
 ]
 
 AMENDING = [
-    Break(
+    Rule(
         "19 only the mail of a topic is readdressed",
         (
             "ledger/amending.py",
@@ -355,7 +355,7 @@ AMENDING = [
             "AND s.id = d.stream_id",
         ),
     ),
-    Break(
+    Rule(
         "19 only its lease readdresses a mail",
         (
             "ledger/amending.py",
@@ -363,16 +363,16 @@ AMENDING = [
             "b.stream_id = %(stream)s",
         ),
     ),
-    Break(
+    Rule(
         "19 what was tried keeps its address",
         ("ledger/amending.py", "AND d.doubts IS NULL AND d.attempts = 0", ""),
         ("ledger/amending.py", "AND a.outcome NOT IN (", "AND false AND a.outcome NOT IN ("),
     ),
-    Break(
+    Rule(
         "19 what was tried before a requeue keeps its address",
         ("ledger/amending.py", "AND a.outcome NOT IN (", "AND false AND a.outcome NOT IN ("),
     ),
-    Break(
+    Rule(
         "14c an old claim readdresses nothing",
         ("ledger/amending.py", "AND %(epoch)s = (SELECT max(number) FROM deliveries_epoch)", ""),
         (
@@ -381,15 +381,15 @@ AMENDING = [
             "SELECT FROM deliveries_epoch e WHERE false AND",
         ),
     ),
-    Break(
+    Rule(
         "20 a retry is not brought forward",
         ("ledger/amending.py", "AND b.reason IN {sql.NAMED_BY_RECIPIENTS}", ""),
     ),
-    Break(
+    Rule(
         "20 a suspect is not brought forward",
         ("ledger/amending.py", "AND b.losses = 0 AND", "AND"),
     ),
-    Break(
+    Rule(
         "20 leased mail is not brought forward (backstop)",
         (
             "ledger/amending.py",
@@ -397,7 +397,7 @@ AMENDING = [
             "WHERE b.losses = 0 AND",
         ),
     ),
-    Break(
+    Rule(
         "20 only the mail of a topic is brought forward",
         (
             "ledger/amending.py",

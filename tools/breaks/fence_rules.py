@@ -1,19 +1,17 @@
 """How each rule of the fence is switched off: a text of the code, and what replaces it."""
 
-from tests.deliveries.breaks import SQL, Break
+from tools.breaks.breaks import SQL, Rule
 
 _TIMELINE = "      AND e.timeline = here.timeline\n"
 _DATABASE = "      AND e.database_oid = here.database_oid\n"
 
 FENCE = [
-    Break(
+    Rule(
         "14a a database that is not the epoch's sends nothing",
         (SQL, f"{_TIMELINE}{_DATABASE}      AND (s.lifted", f"{_DATABASE}      AND (s.lifted"),
     ),
-    Break(
-        "14a a fenced stream sends nothing", (SQL, "AND (s.lifted_epoch = e.number", "AND (true")
-    ),
-    Break(
+    Rule("14a a fenced stream sends nothing", (SQL, "AND (s.lifted_epoch = e.number", "AND (true")),
+    Rule(
         "14a a stream is lifted alone",
         (
             "ledger/fence.py",
@@ -21,11 +19,11 @@ FENCE = [
             "WHERE %(stream)s::bigint > 0 AND e.number = %(epoch)s",
         ),
     ),
-    Break(
+    Rule(
         "14a campaigns are lifted apart",
         ("ledger/fence.py", "if campaigns or kind != StreamKind.CAMPAIGN:", "if True:"),
     ),
-    Break(
+    Rule(
         "14a only the epoch that was looked at is lifted",
         (
             "ledger/fence.py",
@@ -33,11 +31,11 @@ FENCE = [
             "RETURNING s.id",
         ),
     ),
-    Break(
+    Rule(
         "14a a database below its witness is noticed",
         ("ledger/fence.py", "epoch.token < witness.token", "False"),
     ),
-    Break(
+    Rule(
         "14b what was due is in doubt",
         (
             "ledger/fence.py",
@@ -45,11 +43,11 @@ FENCE = [
             "WHERE false AND d.position >= win.lo",
         ),
     ),
-    Break(
+    Rule(
         "14b the lift puts in doubt first",
         ("ledger/fence.py", "    put_all_in_doubt(stream_id)\n    if not", "    if not"),
     ),
-    Break(
+    Rule(
         "14b what was leased is in doubt",
         (
             "ledger/fence.py",
@@ -57,7 +55,7 @@ FENCE = [
             "AND b.lease IS NULL AND (b.due_at < e.gap_to",
         ),
     ),
-    Break(
+    Rule(
         "14b what is due later goes on",
         (
             "ledger/fence.py",
@@ -65,15 +63,15 @@ FENCE = [
             "AND (true OR",
         ),
     ),
-    Break(
+    Rule(
         "14b what is accepted after the fall goes on",
         ("ledger/fence.py", "AND b.id < e.first_batch_id", ""),
     ),
-    Break(
+    Rule(
         "14b what was lifted is judged no more (backstop)",
         ("ledger/fence.py", "      AND s.lifted_epoch IS DISTINCT FROM e.number\n", ""),
     ),
-    Break(
+    Rule(
         "14b what was throttled is in doubt",
         (
             "ledger/fence.py",
@@ -81,44 +79,44 @@ FENCE = [
             "",
         ),
     ),
-    Break(
+    Rule(
         "14b what recipients may bring forward is in doubt",
         ("ledger/fence.py", "OR s.kind = 'topic' AND b.reason IN {sql.NAMED_BY_RECIPIENTS}", ""),
     ),
-    Break(
+    Rule(
         "14b the lost time ends no earlier than the witness",
         ("ledger/fence.py", "e.seen_at, %(witnessed_at)s)", "e.seen_at, NULL::timestamptz)"),
         ("ledger/fence.py", '            "witnessed_at": witness.at,\n', ""),
     ),
-    Break(
+    Rule(
         "14b an unnoticed restore is judged",
         (SQL, f"{_TIMELINE}{_DATABASE}      AND (s.epoch", f"{_DATABASE}      AND (s.epoch"),
     ),
-    Break(
+    Rule(
         "14b the sweep waits for the judgement",
         ("ledger/upkeep.py", "AND deliveries_is_judged(b.stream_id)", ""),
     ),
-    Break(
+    Rule(
         "14b the drain waits for the judgement",
         ("ledger/closing.py", "AND deliveries_is_judged(%(stream)s)", ""),
     ),
-    Break(
+    Rule(
         "14b giving up waits for the judgement",
         ("ledger/closing.py", "  AND deliveries_is_judged(s.id)\n", ""),
     ),
-    Break(
+    Rule(
         "14b a restore gives the mail of blocked senders its time anew",
         ("ledger/fence.py", "WHERE fails_at IS NOT NULL", "WHERE false"),
     ),
-    Break(
+    Rule(
         "14b erasing waits for the judgement",
         ("ledger/erasing.py", "  AND deliveries_is_judged(b.stream_id) ORDER", " ORDER"),
     ),
-    Break(
+    Rule(
         "14b a run plans on in doubt",
         ("ledger/planning.py", "        if added:\n", "        if False:\n"),
     ),
-    Break(
+    Rule(
         "14c arm needs the epoch of its claim (backstop)",
         (
             SQL,
@@ -126,7 +124,7 @@ FENCE = [
             "deliveries_open_epoch(stream, lease) IS NOT NULL",
         ),
     ),
-    Break(
+    Rule(
         "14c settle needs the epoch of its claim",
         (
             "ledger/settling.py",
@@ -134,7 +132,7 @@ FENCE = [
             "WHERE %(epoch)s::int IS NOT NULL",
         ),
     ),
-    Break(
+    Rule(
         "14c wait needs the epoch of its claim",
         (
             "ledger/claiming.py",
@@ -142,7 +140,7 @@ FENCE = [
             "AND %(epoch)s::int IS NOT NULL\nRETURNING id",
         ),
     ),
-    Break(
+    Rule(
         "14d tokens leap",
         (
             "ledger/fence.py",
@@ -150,7 +148,7 @@ FENCE = [
             "token = max(token, leap_count)",
         ),
     ),
-    Break(
+    Rule(
         "14d positions of requests leap",
         (
             "ledger/fence.py",
@@ -158,7 +156,7 @@ FENCE = [
             "(SELECT last_value FROM deliveries_single_position)",
         ),
     ),
-    Break(
+    Rule(
         "14d batch numbers leap",
         (
             "ledger/fence.py",
@@ -166,7 +164,7 @@ FENCE = [
             "(SELECT last_value FROM deliveries_batch_id_seq)",
         ),
     ),
-    Break(
+    Rule(
         "14d positions of a stream leap",
         (
             "ledger/fence.py",
@@ -174,7 +172,7 @@ FENCE = [
             "next_position = next_position + 0 * %(leap)s",
         ),
     ),
-    Break(
+    Rule(
         "14d tries of what is put in doubt leap",
         (
             "ledger/fence.py",
@@ -182,7 +180,7 @@ FENCE = [
             "last_try = win.try_number + %(leap)s * 0 *",
         ),
     ),
-    Break(
+    Rule(
         "14d tries of what a person decides leap",
         (
             "ledger/decisions.py",
@@ -190,7 +188,7 @@ FENCE = [
             "decided.last_try + 1",
         ),
     ),
-    Break(
+    Rule(
         "14d tries of what evidence denies leap",
         (
             "ledger/evidence.py",
@@ -198,11 +196,11 @@ FENCE = [
             "disproved.last_try + 1",
         ),
     ),
-    Break(
+    Rule(
         "14d no epoch's number comes again",
         ("ledger/fence.py", "max(seen_epoch, witness.epoch) + 1", "seen_epoch + 1"),
     ),
-    Break(
+    Rule(
         "14e an earlier acceptance counts",
         (
             "ledger/evidence.py",
@@ -210,7 +208,7 @@ FENCE = [
             "return 0",
         ),
     ),
-    Break(
+    Rule(
         "14e an earlier acceptance beats a failure",
         (
             "ledger/evidence.py",
@@ -218,7 +216,7 @@ FENCE = [
             "WHERE d.state = 'in_doubt' AND d.planned_at",
         ),
     ),
-    Break(
+    Rule(
         "14e earlier evidence is for its address",
         (
             "ledger/evidence.py",
@@ -231,11 +229,11 @@ FENCE = [
             "began_at\n  AND (true OR",
         ),
     ),
-    Break(
+    Rule(
         "14e evidence that names no line is kept",
         ("ledger/evidence.py", "    if keeps_unmatched:\n", "    if False:\n"),
     ),
-    Break(
+    Rule(
         "14e an earlier denial ends no doubt",
         (
             "ledger/evidence.py",
@@ -243,11 +241,11 @@ FENCE = [
             "item for item in evidence if item.entry.state not in",
         ),
     ),
-    Break(
+    Rule(
         "14e earlier evidence finds no later line (backstop)",
         ("ledger/evidence.py", " AND d.planned_at < e.began_at", ""),
     ),
-    Break(
+    Rule(
         "14e earlier evidence finds no later line, nor its number",
         ("ledger/evidence.py", " AND d.planned_at < e.began_at", ""),
         (
@@ -256,7 +254,7 @@ FENCE = [
             "(SELECT last_value FROM deliveries_single_position)",
         ),
     ),
-    Break(
+    Rule(
         "14f a decision waits for bytes of the lost time",
         (
             "ledger/decisions.py",
@@ -264,7 +262,7 @@ FENCE = [
             "",
         ),
     ),
-    Break(
+    Rule(
         "14f so does one about a doubt of the lost time",
         (
             "ledger/fence.py",
