@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,9 +12,8 @@ def of(seconds: float) -> timedelta:
     return timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize(
-    ("shortest", "call_time", "lease"),
-    [
+def test_a_lease_leaves_room_for_one_call() -> None:
+    for shortest, call_time, lease in (
         (120, 2, 120),
         (120, 40, 120),  # HTTP
         (120, 80, 120),
@@ -27,10 +25,8 @@ def of(seconds: float) -> timedelta:
         (10, 660, 700),
         (20, 660, 700),
         (3600, 660, 3600),
-    ],
-)
-def test_a_lease_leaves_room_for_one_call(shortest: float, call_time: float, lease: float) -> None:
-    assert options.lease_time(of(shortest), call_time) == of(lease)
+    ):
+        assert options.lease_time(of(shortest), call_time) == of(lease), (shortest, call_time)
 
 
 @given(st.floats(5, 3600), st.floats(0, 3600))
@@ -43,11 +39,8 @@ def test_in_every_lease_a_call_can_begin_and_end(shortest: float, call_time: flo
     assert room >= options.margin(of(shortest)).total_seconds() - 1e-3
 
 
-@pytest.mark.parametrize(("lease", "seconds"), [(120, 100), (900, 880), (12, 10), (6, 5)])
-def test_calls_end_a_margin_before_the_lease(lease: float, seconds: float) -> None:
-    assert options.time_for_calls(of(lease)) == seconds
-
-
-@pytest.mark.parametrize(("lease", "margin"), [(6, 1), (60, 10), (120, 20), (900, 20)])
-def test_the_margin_is_a_sixth_and_at_most_twenty_seconds(lease: float, margin: float) -> None:
-    assert options.margin(of(lease)) == of(margin)
+def test_calls_end_a_margin_before_the_lease() -> None:
+    """It is a sixth of the lease, and at most twenty seconds."""
+    for lease, margin in ((6, 1), (12, 2), (60, 10), (120, 20), (900, 20)):
+        assert options.margin(of(lease)) == of(margin)
+        assert options.time_for_calls(of(lease)) == lease - margin
