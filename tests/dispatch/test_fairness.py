@@ -126,9 +126,8 @@ def test_one_workspace_never_takes_all_places(tmp_path: Path) -> None:
 
 
 def test_test_mail_that_hangs_leaves_slots_to_the_live_mail_of_its_workspace(
-    tmp_path: Path,
+    acme: office.Office,
 ) -> None:
-    acme = office.open_office(tmp_path)
     tests = [
         office.stream(acme, ["hang@example.com"], kind=StreamKind.TOPIC, is_test=True)
         for _ in range(9)
@@ -155,11 +154,10 @@ def has_looked(dispatcher: Dispatcher) -> bool:
 
 
 def test_a_bell_is_answered_at_once_and_by_a_claim_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    acme: office.Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No tick is heard here, and the next look is far away: only the bell finds the work."""
     monkeypatch.setattr(dispatcher_module, "POLL_EVERY", 600.0)
-    acme = office.open_office(tmp_path)
     stream = office.stream(acme, kind=StreamKind.TRANSACTIONAL)
 
     with office.dispatching() as dispatcher:
@@ -173,9 +171,8 @@ def test_a_bell_is_answered_at_once_and_by_a_claim_of_its_own(
     assert office.sent_once(acme, stream)
 
 
-def test_a_bell_that_rings_during_a_claim_is_answered_after_it(tmp_path: Path) -> None:
+def test_a_bell_that_rings_during_a_claim_is_answered_after_it(acme: office.Office) -> None:
     """The claim may have looked before the work was there that the bell rings for."""
-    acme = office.open_office(tmp_path)
     stream = office.stream(acme, kind=StreamKind.TRANSACTIONAL)
 
     facts = office.facts(stream)
@@ -205,8 +202,7 @@ def test_a_bell_that_rings_during_a_claim_is_answered_after_it(tmp_path: Path) -
     asyncio.run(journey())
 
 
-def test_a_bell_for_a_stream_that_does_not_exist_is_forgotten(tmp_path: Path) -> None:
-    acme = office.open_office(tmp_path)
+def test_a_bell_for_a_stream_that_does_not_exist_is_forgotten(acme: office.Office) -> None:
     stream = office.stream(acme, office.people(1))
 
     with office.dispatching() as dispatcher:

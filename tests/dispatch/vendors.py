@@ -32,6 +32,18 @@ def always(outcome: Outcome) -> Script:
 accepting = answering(lambda message: Accepted(message.id))
 
 
+def slowly(handed: list[str]) -> Script:
+    """Takes one mail after the other, and notes their ids."""
+
+    async def script(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
+        for index, message in enumerate(window):
+            await asyncio.sleep(0.02)
+            handed.append(message.id)
+            yield index, Accepted(message.id)
+
+    return script
+
+
 @dataclass
 class Stage:
     """What is played, and what happened."""

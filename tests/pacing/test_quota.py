@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from postledger.pacing import quota
 from postledger.pacing.limits import Mark
 from postledger.pacing.quota import Known
@@ -52,19 +50,14 @@ def test_waits_after_failures_double_up_to_a_quarter_of_an_hour() -> None:
     assert quota.find_retry(known(), NOW) == MINUTE
 
 
-@pytest.mark.parametrize(
-    ("before", "seconds"),
-    [
+def test_a_refusal_for_the_quota_is_followed_by_one_reading_a_minute() -> None:
+    for before, seconds in (
         (known(ago=None), 0),
         (known(ago=5 * MINUTE), 0),
         (known(ago=timedelta(seconds=20)), 40),
         (known(ago=5 * MINUTE, failing=2 * MINUTE), 60),
-    ],
-)
-def test_a_refusal_for_the_quota_is_followed_by_one_reading_a_minute(
-    before: Known, seconds: int
-) -> None:
-    assert quota.find_early_sync(before, NOW) == NOW + timedelta(seconds=seconds)
+    ):
+        assert quota.find_early_sync(before, NOW) == NOW + timedelta(seconds=seconds), before
 
 
 def test_a_provider_is_asked_once_the_mail_granted_before_has_come() -> None:
@@ -78,9 +71,8 @@ def test_a_provider_is_asked_once_the_mail_granted_before_has_come() -> None:
     assert quota.is_settled(known(), mark, is_busy=False)
 
 
-@pytest.mark.parametrize(
-    ("before", "remaining", "is_more"),
-    [
+def test_mail_goes_on_when_more_is_left_than_before() -> None:
+    for before, remaining, is_more in (
         (known(100, granted=10), 100, True),  # 30 of these were sent
         (known(100, granted=10), 70, False),
         (known(30, granted=10), 1, True),  # all were sent, and one left the 24 hours
@@ -95,11 +87,6 @@ def test_a_provider_is_asked_once_the_mail_granted_before_has_come() -> None:
         (known(100), 0, False),
         (known(None, ago=None), 5, True),  # the provider may have refused mail before
         (known(None, ago=None), 0, False),
-    ],
-)
-def test_mail_goes_on_when_more_is_left_than_before(
-    before: Known,
-    remaining: int | None,
-    is_more: bool,  # noqa: FBT001  a column of the table
-) -> None:
-    assert quota.shows_more(before, QuotaReading(remaining), Mark("a", 40)) is is_more
+    ):
+        shown = quota.shows_more(before, QuotaReading(remaining), Mark("a", 40))
+        assert shown is is_more, (before, remaining)

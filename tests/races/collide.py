@@ -90,6 +90,13 @@ def start[T](verb: Verb[T]) -> Running[T]:
     return Running(verb)
 
 
+def waiting[T](verb: Verb[T]) -> Running[T]:
+    """A verb that waits for somebody's lock; fails when it does not."""
+    running = start(verb)
+    running.must_wait()
+    return running
+
+
 @contextmanager
 def uncommitted[T](verb: Verb[T]) -> Iterator[Running[T]]:
     """A verb that has done its work and not committed; it commits at the end at the latest."""

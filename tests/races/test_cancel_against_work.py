@@ -28,8 +28,7 @@ def test_a_cancel_waits_for_the_arm_under_way_and_spares_its_window() -> None:
     window = Window(claim.batches[0], 4)
 
     with collide.uncommitted(partial(_arm, claim, window)):
-        cancel = collide.start(partial(_cancel, stream))
-        cancel.must_wait()
+        cancel = collide.waiting(partial(_cancel, stream))
     assert cancel.answer()
     assert ledger.drain(stream) == 0
 
@@ -39,7 +38,6 @@ def test_a_cancel_waits_for_the_arm_under_way_and_spares_its_window() -> None:
     assert ledger.drain(stream) == 6
     books = queries.read_books([stream])[stream]
     assert (books.counts[State.ACCEPTED], books.counts[State.CANCELLED]) == (4, 6)
-    assert collide.findings(stream) == []
 
 
 def test_an_arm_waits_for_the_cancel_under_way_and_refuses_then() -> None:
@@ -48,11 +46,9 @@ def test_an_arm_waits_for_the_cancel_under_way_and_refuses_then() -> None:
     [window] = collide.whole(claim)
 
     with collide.uncommitted(partial(_cancel, stream)):
-        arm = collide.start(partial(_arm, claim, window))
-        arm.must_wait()
+        arm = collide.waiting(partial(_arm, claim, window))
 
     assert arm.answer() == []
-    assert collide.findings(stream) == []
 
 
 def test_a_drain_passes_over_what_is_being_claimed() -> None:
@@ -67,7 +63,6 @@ def test_a_drain_passes_over_what_is_being_claimed() -> None:
     assert _arm(claim, window) == []
     ledger.wait(claim, claim.batches, reason=Reason.HANDED_BACK)
     assert ledger.drain(stream) == 10
-    assert collide.findings(stream) == []
 
 
 def test_a_drain_passes_over_what_is_being_settled_and_ends_its_retry_later() -> None:
@@ -85,7 +80,6 @@ def test_a_drain_passes_over_what_is_being_settled_and_ends_its_retry_later() ->
 
     assert ledger.drain(stream) == 1
     assert cast.states(stream) == {0: State.ACCEPTED, 1: State.CANCELLED, 2: State.IN_DOUBT}
-    assert collide.findings(stream) == []
 
 
 def test_a_claim_passes_over_what_is_being_drained() -> None:
@@ -99,8 +93,6 @@ def test_a_claim_passes_over_what_is_being_drained() -> None:
         assert claim.answer() is None
         assert drain.answer() == 10
 
-    assert collide.findings(stream) == []
-
 
 def test_an_event_that_waits_for_the_drain_still_turns_cancelled_into_accepted() -> None:
     stream = cast.stream(mails=3)
@@ -110,14 +102,12 @@ def test_an_event_that_waits_for_the_drain_still_turns_cancelled_into_accepted()
     _cancel(stream)
 
     with collide.uncommitted(partial(ledger.drain, stream)) as drain:
-        event = collide.start(lambda: ledger.record(stream, [collide.proof(1)]))
-        event.must_wait()
+        event = collide.waiting(lambda: ledger.record(stream, [collide.proof(1)]))
         assert drain.answer() == 3
 
     assert event.answer() == 1
     books = queries.read_books([stream])[stream]
     assert (books.counts[State.ACCEPTED], books.counts[State.CANCELLED]) == (1, 2)
-    assert collide.findings(stream) == []
 
 
 def test_two_drains_and_four_workers_share_a_cancelled_stream_without_touching_armed_mail() -> None:
@@ -140,7 +130,6 @@ def test_two_drains_and_four_workers_share_a_cancelled_stream_without_touching_a
     assert 60 <= len(handed_over) < 6_000
     assert first or second
     assert cast.batches(stream) == []
-    assert collide.findings(stream) == []
 
 
 def _work(stream: int, is_cancelled: threading.Event, *, cancels_at: int | None) -> list[int]:

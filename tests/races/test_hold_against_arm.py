@@ -70,14 +70,12 @@ def test_a_hold_waits_for_the_arm_under_way(brake: Brake) -> None:
     [window] = collide.whole(claim)
 
     with collide.uncommitted(partial(_arm, claim, window)) as arm:
-        hold = collide.start(partial(brake.hold, stream))
-        hold.must_wait()
+        hold = collide.waiting(partial(brake.hold, stream))
         assert arm.answer()
 
     assert hold.answer()
     results = collide.accept_all(window)
     assert ledger.settle(claim, [window], results=results).counts == {State.ACCEPTED: 10}
-    assert collide.findings(stream) == []
 
 
 def _arm(claim: Claim, window: Window) -> bool:
@@ -91,12 +89,10 @@ def test_an_arm_waits_for_the_hold_under_way_and_refuses_then(brake: Brake) -> N
     [window] = collide.whole(claim)
 
     with collide.uncommitted(partial(brake.hold, stream)):
-        arm = collide.start(partial(_arm, claim, window))
-        arm.must_wait()
+        arm = collide.waiting(partial(_arm, claim, window))
 
     assert not arm.answer()
     assert collide.batch_column(stream, "armed_to") == {0: None}
-    assert collide.findings(stream) == []
 
 
 @pytest.mark.parametrize("brake", BRAKES)
@@ -110,7 +106,6 @@ def test_a_hold_does_not_wait_for_a_claim_and_what_it_took_is_not_armed(brake: B
     [window] = collide.whole(claim)
     assert not _arm(claim, window)
     assert ledger.claim(stream, holder="rival", limit=1, lease_time=cast.LEASE) is None
-    assert collide.findings(stream) == []
 
 
 @pytest.mark.parametrize("brake", BRAKES)
@@ -133,7 +128,6 @@ def test_after_a_hold_no_window_becomes_armed_whoever_tries(brake: Brake) -> Non
             assert brake.release(stream)
 
     assert queries.read_books([stream])[stream].counts[State.ACCEPTED] == len(taken)
-    assert collide.findings(stream) == []
 
 
 def _work_goes_on(taken: list[Window]) -> None:
