@@ -53,7 +53,7 @@ def test_who_lost_the_lease_changes_no_address_while_the_next_worker_sends() -> 
     claim = cast.claim(stream, holder="rival")
     [window] = collide.whole(claim)
 
-    with collide.uncommitted(partial(ledger.arm, claim, [window], lease_time=cast.LEASE)):
+    with collide.uncommitted(partial(collide.arm, claim, window)):
         assert collide.start(partial(_readdress, lost, stream)).answer() == set()
     assert _readdress(claim, stream) == set(), "it is armed"
     ledger.settle(claim, [window], results=collide.accept_all(window))
@@ -64,7 +64,7 @@ def test_who_lost_the_lease_changes_no_address_while_the_next_worker_sends() -> 
 def test_mail_that_is_brought_forward_is_claimed_once_it_is_committed() -> None:
     stream = _topic(mails=2)
     _snooze(stream)
-    claim = partial(ledger.claim, stream, holder="w", limit=1, lease_time=cast.LEASE)
+    claim = partial(collide.claim, stream)
 
     with collide.uncommitted(partial(_bring_forward, stream, [1])) as forward:
         assert collide.start(claim).answer() is None

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from postledger.deliveries import entries, ledger, queries
-from postledger.deliveries.entries import Batch, Claim, Settled, Window
+from postledger.deliveries.entries import Batch, Settled, Window
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from tests import cast
@@ -18,16 +18,12 @@ def _cancel(stream: int) -> bool:
     return ledger.cancel(stream, actor="alice")
 
 
-def _arm(claim: Claim, window: Window) -> list[Window]:
-    return ledger.arm(claim, [window], lease_time=cast.LEASE)
-
-
 def test_a_cancel_waits_for_the_arm_under_way_and_spares_its_window() -> None:
     stream = cast.stream(mails=10)
     claim = cast.claim(stream)
     window = Window(claim.batches[0], 4)
 
-    with collide.uncommitted(partial(_arm, claim, window)):
+    with collide.uncommitted(partial(collide.arm, claim, window)):
         cancel = collide.waiting(partial(_cancel, stream))
     assert cancel.answer()
     assert ledger.drain(stream) == 0
@@ -46,7 +42,7 @@ def test_an_arm_waits_for_the_cancel_under_way_and_refuses_then() -> None:
     [window] = collide.whole(claim)
 
     with collide.uncommitted(partial(_cancel, stream)):
-        arm = collide.waiting(partial(_arm, claim, window))
+        arm = collide.waiting(partial(collide.arm, claim, window))
 
     assert arm.answer() == []
 
@@ -60,7 +56,7 @@ def test_a_drain_passes_over_what_is_being_claimed() -> None:
         claim = claiming.answer()
 
     [window] = collide.whole(claim)
-    assert _arm(claim, window) == []
+    assert collide.arm(claim, window) == []
     ledger.wait(claim, claim.batches, reason=Reason.HANDED_BACK)
     assert ledger.drain(stream) == 10
 
@@ -87,10 +83,7 @@ def test_a_claim_passes_over_what_is_being_drained() -> None:
     _cancel(stream)
 
     with collide.uncommitted(partial(ledger.drain, stream)) as drain:
-        claim = collide.start(
-            lambda: ledger.claim(stream, holder="late", limit=5, lease_time=cast.LEASE)
-        )
-        assert claim.answer() is None
+        assert collide.start(partial(collide.claim, stream)).answer() is None
         assert drain.answer() == 10
 
 
@@ -134,11 +127,11 @@ def test_two_drains_and_four_workers_share_a_cancelled_stream_without_touching_a
 
 def _work(stream: int, is_cancelled: threading.Event, *, cancels_at: int | None) -> list[int]:
     sent: list[int] = []
-    while claim := ledger.claim(stream, holder="worker", limit=1, lease_time=cast.LEASE):
+    while claim := collide.claim(stream, limit=1):
         batch: Batch | None = claim.batches[0]
         while batch:
             window = Window(batch, min(batch.lo + 20, batch.hi))
-            if not _arm(claim, window):
+            if not collide.arm(claim, window):
                 ledger.wait(claim, [batch], reason=Reason.HANDED_BACK)
                 break
             positions = range(batch.lo, window.to)

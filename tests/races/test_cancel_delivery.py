@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from postledger.deliveries import entries, ledger
-from postledger.deliveries.entries import Cancellation, Claim, StreamKind
+from postledger.deliveries.entries import Cancellation, StreamKind
 from postledger.deliveries.states import State
 from tests import cast
 from tests.races import collide
@@ -23,15 +23,11 @@ def _cancel(stream: int, position: int) -> Cancellation | None:
     return ledger.cancel_delivery(stream, position, actor="alice")
 
 
-def _arm(claim: Claim) -> ledger.Armed:
-    return ledger.arm(claim, collide.whole(claim), lease_time=cast.LEASE)
-
-
 def test_a_cancel_waits_for_the_arm_under_way_and_is_too_late() -> None:
     stream, position = _single()
     claim = cast.claim(stream)
 
-    with collide.uncommitted(partial(_arm, claim)) as arm:
+    with collide.uncommitted(partial(collide.arm, claim)) as arm:
         cancel = collide.waiting(partial(_cancel, stream, position))
         windows = arm.answer()
 
@@ -67,17 +63,14 @@ def test_a_cancel_waits_for_the_claim_under_way_and_takes_the_mail_from_it() -> 
         claim = claiming.answer()
 
     assert cancel.answer() is Cancellation.CANCELLED
-    assert _arm(claim) == []
+    assert collide.arm(claim) == []
 
 
 def test_a_claim_passes_over_a_mail_that_is_being_cancelled() -> None:
     stream, position = _single()
 
     with collide.uncommitted(partial(_cancel, stream, position)):
-        claim = collide.start(
-            lambda: ledger.claim(stream, holder="late", limit=5, lease_time=cast.LEASE)
-        )
-        assert claim.answer() is None
+        assert collide.start(partial(collide.claim, stream)).answer() is None
 
 
 def test_a_cancel_that_waits_for_a_settle_cancels_the_retry_that_it_made() -> None:
@@ -125,8 +118,8 @@ def test_of_four_workers_and_two_callers_exactly_one_has_each_of_400_mails() -> 
 
 def _work(stream: int) -> set[int]:
     sent: set[int] = set()
-    while claim := ledger.claim(stream, holder="worker", limit=5, lease_time=cast.LEASE):
-        windows = _arm(claim)
+    while claim := collide.claim(stream, limit=5):
+        windows = collide.arm(claim)
         if windows:
             sent |= {window.batch.lo for window in windows}
             ledger.settle(claim, windows, results=collide.accept_all(*windows))

@@ -77,12 +77,12 @@ def test_eight_workers_hand_over_each_mail_once() -> None:
 def _work(stream: int) -> list[int]:
     """A worker's life without a network: returns the positions it handed over."""
     sent: list[int] = []
-    while claim := ledger.claim(stream, holder="worker", limit=1, lease_time=cast.LEASE):
+    while claim := collide.claim(stream, limit=1):
         batch: Batch | None = claim.batches[0]
         while batch:
             window = Window(batch, min(batch.lo + 100, batch.hi))
             sent += [recipient.position for recipient in queries.read_waiting([window])]
-            assert ledger.arm(claim, [window], lease_time=cast.LEASE) == [window]
+            assert collide.arm(claim, window) == [window]
             settled = ledger.settle(claim, [window], results=collide.accept_all(window))
             assert settled.lost == []
             batch = cast.again(batch, lo=window.to) if window.to < batch.hi else None

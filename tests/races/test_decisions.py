@@ -20,7 +20,7 @@ def _failed(mails: int, *, kind: StreamKind = StreamKind.CAMPAIGN) -> int:
     stream = cast.stream(kind, mails=mails)
     claim = cast.claim(stream, limit=mails)
     windows = collide.whole(claim)
-    assert ledger.arm(claim, windows, lease_time=cast.LEASE) == windows
+    assert collide.arm(claim, *windows) == windows
     results = [entries.refused(at, code="550") for at in cast.states(stream)]
     assert ledger.settle(claim, windows, results=results).counts == {State.FAILED: mails}
     return stream
@@ -31,7 +31,7 @@ def _doubtful(mails: int, *, kind: StreamKind = StreamKind.CAMPAIGN) -> int:
     stream = cast.stream(kind, mails=mails)
     claim = cast.claim(stream, limit=mails)
     windows = collide.whole(claim)
-    assert ledger.arm(claim, windows, lease_time=cast.LEASE) == windows
+    assert collide.arm(claim, *windows) == windows
     cast.run_out(claim.lease)
     assert ledger.sweep(limit=mails).in_doubt == mails
     cast.pass_grace(stream)
@@ -153,11 +153,11 @@ def test_proof_of_acceptance_that_waits_for_a_click_keeps_the_new_batch_from_bei
         assert click.answer() == [at]
         event.must_stop()
         # A worker that is quick composes from the new batch before the proof has committed.
-        claim = ledger.claim(stream, holder="quick", limit=1, lease_time=cast.LEASE)
+        claim = collide.claim(stream, limit=1)
         windows = collide.whole(claim) if claim else []
         composed = [one.position for window in windows for one in queries.read_waiting([window])]
         assert event.answer() == 1
-        armed = ledger.arm(claim, windows, lease_time=cast.LEASE) if claim else []
+        armed = collide.arm(claim, *windows) if claim else []
 
     assert not (composed and armed), "a mail that was accepted is sent again"
     assert cast.states(stream) == {at: State.ACCEPTED}

@@ -53,13 +53,13 @@ def _fold(ends: threading.Event) -> int:
 
 def _work(stream: int, ends: threading.Event) -> None:
     while not ends.is_set():
-        claim = ledger.claim(stream, holder="worker", limit=2, lease_time=cast.LEASE)
+        claim = collide.claim(stream, limit=2)
         if claim is None:
             return
         live: list[Batch] = list(claim.batches)
         while live:
             windows = [Window(batch, min(batch.lo + 10, batch.hi)) for batch in live]
-            assert ledger.arm(claim, windows, lease_time=cast.LEASE) == windows
+            assert collide.arm(claim, *windows) == windows
             ledger.settle(claim, windows, results=[entry for w in windows for entry in _mixed(w)])
             live = [cast.again(w.batch, lo=w.to) for w in windows if w.to < w.batch.hi]
 
@@ -148,7 +148,7 @@ def test_many_folds_at_once_over_many_streams_do_not_deadlock() -> None:
     for stream in streams:
         claim = cast.claim(stream, limit=20)
         for window in collide.whole(claim):
-            assert ledger.arm(claim, [window], lease_time=cast.LEASE)
+            assert collide.arm(claim, window)
             ledger.settle(claim, [window], results=collide.accept_all(window))
 
     folded = collide.together([_fold_all] * 4)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from postledger.deliveries import entries, ledger, queries
-from postledger.deliveries.entries import Claim, StreamKind, Window
+from postledger.deliveries.entries import StreamKind, Window
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from tests import cast
@@ -31,25 +31,17 @@ def _release() -> bool:
     return ledger.release_sender(cast.sender().pk)
 
 
-def _claim(stream: int) -> Claim | None:
-    return ledger.claim(stream, holder="worker", limit=5, lease_time=cast.LEASE)
-
-
-def _arm(claim: Claim, window: Window) -> list[Window]:
-    return ledger.arm(claim, [window], lease_time=cast.LEASE)
-
-
 def test_a_release_waits_for_the_giving_up_under_way_and_a_worker_finds_nothing_of_it() -> None:
     stream = cast.stream(mails=10)
     _stay_blocked()
 
     with collide.uncommitted(partial(ledger.give_up, stream)) as giving_up:
         release = collide.waiting(_release)
-        assert _claim(stream) is None
+        assert collide.claim(stream) is None
         assert giving_up.answer() == 10
 
     assert release.answer()
-    assert _claim(stream) is None
+    assert collide.claim(stream) is None
     assert set(cast.states(stream).values()) == {State.FAILED}
 
 
@@ -61,10 +53,10 @@ def test_giving_up_waits_for_the_release_under_way_and_fails_nothing_then() -> N
         giving_up = collide.waiting(partial(ledger.give_up, stream))
 
     assert giving_up.answer() == 0
-    claim = _claim(stream)
+    claim = collide.claim(stream)
     assert claim is not None
     [window] = collide.whole(claim)
-    assert _arm(claim, window) == [window]
+    assert collide.arm(claim, window) == [window]
 
 
 @pytest.mark.parametrize("action", ["hold", "release"])
@@ -97,7 +89,7 @@ def test_giving_up_passes_over_what_was_being_claimed_when_the_block_came() -> N
         claim = claiming.answer()
 
     [window] = collide.whole(claim)
-    assert _arm(claim, window) == []
+    assert collide.arm(claim, window) == []
     assert ledger.give_up(stream) == 0
     ledger.wait(claim, claim.batches, reason=Reason.HANDED_BACK)
     assert ledger.give_up(stream) == 10
@@ -108,7 +100,7 @@ def test_a_block_waits_for_the_arm_under_way_and_its_window_is_not_given_up() ->
     claim = cast.claim(stream)
     window = Window(claim.batches[0], 4)
 
-    with collide.uncommitted(partial(_arm, claim, window)):
+    with collide.uncommitted(partial(collide.arm, claim, window)):
         block = collide.waiting(cast.block)
     assert block.answer()
     cast.let_block_run_out()

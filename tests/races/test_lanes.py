@@ -25,9 +25,9 @@ def _has_lane(stream: int) -> bool:
 
 
 def _finish(stream: int) -> None:
-    while claim := ledger.claim(stream, holder="worker", limit=50, lease_time=cast.LEASE):
+    while claim := collide.claim(stream, limit=50):
         windows = collide.whole(claim)
-        assert ledger.arm(claim, windows, lease_time=cast.LEASE) == windows
+        assert collide.arm(claim, *windows) == windows
         ledger.settle(claim, windows, results=collide.accept_all(*windows))
 
 

@@ -71,7 +71,7 @@ def test_settles_and_events_over_many_batches_count_each_mail_once_and_never_dea
         stream = cast.stream(StreamKind.TRANSACTIONAL, mails=60)
         claim = cast.claim(stream, limit=60)
         windows = collide.whole(claim)
-        assert ledger.arm(claim, windows, lease_time=cast.LEASE) == windows
+        assert collide.arm(claim, *windows) == windows
         backwards = [collide.proof(window.batch.lo) for window in reversed(windows)]
         collide.together(
             [
@@ -91,17 +91,6 @@ def _settle_whole(claim: Claim, windows: list[Window]) -> int:
     return len(ledger.settle(claim, windows, results=collide.accept_all(*windows)).lost)
 
 
-def test_arm_refuses_what_an_event_closed_after_it_was_composed() -> None:
-    stream = cast.stream(mails=5)
-    claim = cast.claim(stream)
-    [window] = collide.whole(claim)
-    assert len(queries.read_waiting([window])) == 5
-
-    collide.start(lambda: ledger.record(stream, [collide.proof(2)])).answer()
-
-    assert ledger.arm(claim, [window], lease_time=cast.LEASE) == []
-
-
 def test_arm_waits_for_an_event_under_way_and_refuses_then() -> None:
     stream = cast.stream(mails=5)
     claim = cast.claim(stream)
@@ -109,7 +98,7 @@ def test_arm_waits_for_an_event_under_way_and_refuses_then() -> None:
 
     with collide.uncommitted(lambda: ledger.record(stream, [collide.proof(2)])):
         assert len(queries.read_waiting([window])) == 5
-        arm = collide.waiting(lambda: ledger.arm(claim, [window], lease_time=cast.LEASE))
+        arm = collide.waiting(partial(collide.arm, claim, window))
 
     assert arm.answer() == []
 
@@ -119,7 +108,7 @@ def test_an_event_that_waits_for_an_arm_leaves_the_window_to_its_settle() -> Non
     claim = cast.claim(stream)
     [window] = collide.whole(claim)
 
-    with collide.uncommitted(lambda: ledger.arm(claim, [window], lease_time=cast.LEASE)):
+    with collide.uncommitted(partial(collide.arm, claim, window)):
         event = collide.waiting(lambda: ledger.record(stream, [collide.proof(2)]))
 
     assert event.answer() == 1
@@ -143,7 +132,7 @@ def test_an_event_that_waits_for_a_settle_outdates_the_retry_that_replaced_the_b
         event.must_stop()
         # The retry is there and the event has not committed: nobody may compose from it.
         assert cast.batches(stream) == [(at, at + 1, 2, "retry")]
-        early = ledger.claim(stream, holder="early", limit=1, lease_time=cast.LEASE)
+        early = collide.claim(stream)
         assert early is None
         assert event.answer() == 1
 
@@ -166,5 +155,5 @@ def test_an_event_outdates_a_retry_that_was_claimed_before_it_got_its_lock() -> 
     with collide.uncommitted(lambda: ledger.record(stream, [collide.proof(1)])):
         assert [one.position for one in queries.read_waiting([second])] == [0, 1, 2]
 
-    assert ledger.arm(retry, [second], lease_time=cast.LEASE) == []
+    assert collide.arm(retry, second) == []
     assert cast.states(stream)[1] is State.ACCEPTED

@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -119,10 +120,7 @@ def test_a_window_swept_without_an_answer_is_in_doubt_and_nothing_sends_it_again
     cast.run_out(claim.lease)
 
     with collide.uncommitted(ledger.sweep):
-        rival = collide.start(
-            lambda: ledger.claim(stream, holder="rival", limit=9, lease_time=cast.LEASE)
-        )
-        assert rival.answer() is None
+        assert collide.start(partial(collide.claim, stream)).answer() is None
 
     assert set(cast.states(stream).values()) == {State.IN_DOUBT}
     assert cast.batches(stream) == []

@@ -68,7 +68,7 @@ def test_three_sweeps_at_once_share_the_lost_leases_and_book_each_window_once() 
         claims = [cast.claim(stream, limit=6) for _ in range(20)]
         for claim in claims:
             windows = collide.whole(claim)[:4]
-            assert len(ledger.arm(claim, windows, lease_time=cast.LEASE)) == 4
+            assert len(collide.arm(claim, *windows)) == 4
             cast.run_out(claim.lease)
         swept = collide.together([partial(ledger.sweep, limit=50)] * 3)
         while (rest := ledger.sweep(limit=50)) != NOTHING:
@@ -147,7 +147,7 @@ def test_a_sweep_passes_over_a_batch_that_is_being_armed_and_finds_its_lease_ren
     assert claim is not None
     window = Window(claim.batches[0], 10)
 
-    with collide.uncommitted(lambda: ledger.arm(claim, [window], lease_time=cast.LEASE)) as arm:
+    with collide.uncommitted(partial(collide.arm, claim, window)) as arm:
         while not _is_over(claim):
             time.sleep(0.1)
         assert collide.start(ledger.sweep).answer() == NOTHING
@@ -172,7 +172,7 @@ def test_an_arm_that_waits_for_the_sweep_is_refused() -> None:
     cast.run_out(claim.lease)
 
     with collide.uncommitted(ledger.sweep):
-        arm = collide.start(lambda: ledger.arm(claim, collide.whole(claim), lease_time=cast.LEASE))
+        arm = collide.start(partial(collide.arm, claim))
         assert arm.answer() == []
 
     assert cast.batches(stream) == [(0, 20, 1, "lease_lost")]
