@@ -175,7 +175,8 @@ def test_answers_in_other_words_are_no_witnesses_of_one_another() -> None:
 
 
 def test_a_provider_that_answers_most_recipients_otherwise_is_not_blocked() -> None:
-    for other in (Accepted("m"), Refused("550 5.1.1", "no such user")):
+    others: list[Outcome] = [Accepted("m"), Refused("550 5.1.1", "no such user")]
+    for other in others:
         recent = RecentAnswers()
         for number in range(6):
             recent.judge(f"fine{number}@example.com", other)

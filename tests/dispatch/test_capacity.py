@@ -35,7 +35,7 @@ def each_its_own(slot: Slot, count: int) -> list[Slot]:
 
 
 def test_there_is_room_up_to_each_limit() -> None:
-    rooms = [
+    rooms: list[tuple[list[Slot], Slot, bool]] = [
         ([], single(1), True),
         ([], bulk(1), True),
         # A stream of single mails may have six workers, any other two.
@@ -161,18 +161,14 @@ def test_small_mails_go_whatever_else_is_in_memory() -> None:
     assert memory.take([2] * 5) == (5, 0)
 
 
-def test_large_mails_go_as_far_as_they_fit() -> None:
+def test_large_mails_go_as_far_as_they_fit_and_one_that_never_fits_goes_alone() -> None:
     memory = BodyMemory(limit=100, small_round=10)
 
     assert memory.take([40, 40, 40]) == (2, 80)
     assert memory.take([40]) == (0, 0)
     memory.give_back(80)
     assert memory.take([40]) == (1, 40)
-
-
-def test_a_mail_larger_than_the_limit_goes_alone() -> None:
-    memory = BodyMemory(limit=100, small_round=10)
-
+    memory.give_back(40)
     assert memory.take([500, 1]) == (1, 500)
     assert memory.take([11]) == (0, 0)
 

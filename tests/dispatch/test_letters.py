@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from email import policy
 from email.message import EmailMessage
-from email.parser import BytesParser
 from pathlib import Path
 from typing import override
 
@@ -44,10 +42,10 @@ from postledger.dispatch.rounds.compose import (
 )
 from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib.errors import RefusedError
-from postledger.providers.base import Form, Mailbox, Parts
+from postledger.providers.base import Form, Mailbox
 from tests import cast
 from tests.campaigns import press
-from tests.dispatch import office
+from tests.dispatch import office, test_compose
 from tests.dispatch.test_compose import STREAM, facts
 from tests.providers.messages import NOON
 
@@ -83,11 +81,7 @@ def draft(
 
 
 def read(mail: ComposedMail) -> EmailMessage:
-    assert isinstance(mail.message.content, bytes)
-    parser = BytesParser(policy=policy.SMTP.clone(raise_on_defect=True))
-    message = parser.parsebytes(mail.message.content)
-    assert isinstance(message, EmailMessage)
-    return message
+    return test_compose.read(mail.message.content)
 
 
 ALICE = Recipient(0, "alice@example.com", None, {"name": "Алиса", "vip": True}, 0)
@@ -302,23 +296,6 @@ def test_an_unforeseen_error_in_what_all_mails_share_fails_nobody() -> None:
 
     with pytest.raises(BrokenContentError, match="AttributeError"):
         draft(ALICE, BOB, letter=letter)
-
-
-def test_a_provider_that_takes_no_mime_gets_the_parts_of_the_same_mail() -> None:
-    [mail] = draft(ALICE, form=Form.PARTS).mails
-    [message] = map(read, draft(ALICE).mails)
-    content = mail.message.content
-
-    assert isinstance(content, Parts)
-    html, text = parts(message)
-    assert (content.html.strip(), content.text.strip()) == (html.strip(), text.strip())
-    assert content.subject == message["Subject"]
-    assert (content.sender, content.to.name) == (Mailbox("news@acme.example", "Acme"), "Алиса")
-    assert content.to.address == mail.message.recipient == "alice@example.com"
-    for name, value in content.headers.items():
-        assert message[name] == value
-    assert content.date == NOON
-    assert {"List-Id", "List-Unsubscribe", "List-Unsubscribe-Post"} <= content.headers.keys()
 
 
 def test_a_mail_that_must_not_go_is_refused_in_either_form() -> None:

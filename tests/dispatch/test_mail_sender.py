@@ -50,7 +50,7 @@ def hand_over(scripted: Scripted, count: int) -> tuple[list[SendResult], Excepti
 
 
 def test_every_outcome_is_sent_retryable_or_failed() -> None:
-    for outcome, status, code, message_id, retry_after in (
+    rows: list[tuple[Outcome, SendStatus, str | None, str | None, timedelta | None]] = [
         (Accepted("m1"), SendStatus.SENT, None, "m1", None),
         (TryLater("451", "x", SOON), SendStatus.RETRYABLE, "451", None, SOON),
         (Throttled("x", SOON), SendStatus.RETRYABLE, "throttled", None, SOON),
@@ -58,7 +58,8 @@ def test_every_outcome_is_sent_retryable_or_failed() -> None:
         (NotSent("x"), SendStatus.RETRYABLE, "not_sent", None, None),
         (Refused("550", "x"), SendStatus.FAILED, "550", None, None),
         (InDoubt("x"), SendStatus.FAILED, "no_answer", None, None),
-    ):
+    ]
+    for outcome, status, code, message_id, retry_after in rows:
         result = SendResult(outcome)
 
         assert (result.status, result.code) == (status, code), outcome

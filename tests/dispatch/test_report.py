@@ -54,7 +54,7 @@ FIELDS = {"request_id": "r-1", "outbox_id": DeliveryId(1, 0).text(), "workspace_
 
 
 def test_an_answer_is_logged_with_its_code_and_category_unless_it_is_an_acceptance() -> None:
-    for outcome, code, category in (
+    rows: list[tuple[Outcome, str | None, str | None]] = [
         (Refused("550", "no", original_code="Theirs"), "550", "PERMANENT_ERROR"),
         (TryLater("451", "x"), "451", "TRANSIENT_ERROR"),
         (TryLater("connect", "down", is_outage=True), "connect", "TRANSIENT_ERROR"),
@@ -63,7 +63,8 @@ def test_an_answer_is_logged_with_its_code_and_category_unless_it_is_an_acceptan
         (InDoubt("gone", code="reset"), "reset", "TRANSIENT_ERROR"),
         (NotSent("late"), "not_sent", "TIMEOUT_ERROR"),
         (Accepted("m1"), None, None),
-    ):
+    ]
+    for outcome, code, category in rows:
         line = log_answer(outcome)
 
         event = "mail not taken" if code else "mail handed over"

@@ -133,13 +133,14 @@ def test_the_next_day_starts_with_its_first_moment() -> None:
 
 
 def test_a_daily_limit_ends_with_the_next_days_opening_or_at_nine() -> None:
-    for given_hours, now, resumes in (
+    rows: list[tuple[list[WorkingHours], str, str]] = [
         ([SHOP], "2026-11-17 11:00", "2026-11-18 08:00"),
         ([OFFICE], "2026-11-20 11:00", "2026-11-23 09:00"),
         ([], "2026-11-17 00:30", "2026-11-18 09:00"),
         ([CLOSED], "2026-11-17 00:30", "2026-11-18 09:00"),
         ([NIGHT], "2026-11-20 23:00", "2026-11-21 00:00"),  # open as the day begins
-    ):
+    ]
+    for given_hours, now, resumes in rows:
         assert hours.find_daily_resume(given_hours, BERLIN, at(now)) == at(resumes), given_hours
 
 
