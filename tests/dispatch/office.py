@@ -16,8 +16,9 @@ from psycopg import sql as pg
 
 from postledger.accounts import provider_accounts, senders, workspaces
 from postledger.deliveries import audit, ledger, queries
-from postledger.deliveries.entries import Body, NewDelivery, StreamKind
+from postledger.deliveries.entries import Body, Hold, NewDelivery, StreamKind
 from postledger.deliveries.ledger import sql
+from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.states import State
 from postledger.dispatch import retry
 from postledger.dispatch.context import Context
@@ -30,6 +31,7 @@ from postledger.dispatch.pace.permits import Permits
 from postledger.dispatch.provider_pool import ProviderPool, TakeEvent
 from postledger.dispatch.witness import TokenWitness
 from postledger.lib.ids import DeliveryId
+from tests import cast
 
 PATIENCE = 120.0
 BODY = Body(subject="Hello", html="<p>Good morning.</p>", text="Good morning.")
@@ -201,6 +203,16 @@ def states(stream_id: int) -> dict[str, State]:
         {"stream": stream_id},
     )
     return {address: State(state) for address, state in rows}
+
+
+def facts(stream_id: int) -> StreamFacts:
+    stream = queries.find_stream(stream_id)
+    assert stream is not None
+    return stream
+
+
+def sender_hold(stream_id: int) -> Hold | None:
+    return cast.sender_hold(facts(stream_id))
 
 
 def attempts(stream_id: int) -> dict[str, int]:

@@ -1,26 +1,23 @@
 """What a provider's refusal of the sender, and a used-up quota, do to the sender and its mail."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from postledger.deliveries import entries, ledger, queries
+from postledger.deliveries import entries, ledger
 from postledger.deliveries.entries import Hold, HoldScope
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.providers.base import (
     Category,
     Outcome,
-    OutgoingMessage,
     SenderBlocked,
     Throttled,
 )
 from tests import cast
 from tests.deliveries import views
 from tests.dispatch import office, vendors
-from tests.dispatch.vendors import Answers, Script
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,28 +30,14 @@ PAUSED = SenderBlocked(
 )
 
 
-def always(outcome: Outcome) -> Script:
-    async def answer(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
-        for index, _ in enumerate(window):
-            yield index, outcome
-
-    return answer
-
-
-def hold_of(stream_id: int) -> Hold | None:
-    facts = queries.find_stream(stream_id)
-    assert facts is not None
-    return cast.sender_hold(facts)
-
-
 def meet(outcome: Outcome, folder: Path, *, mails: int = 1) -> tuple[int, Hold]:
     """A stream that met this outcome, and the hold of its sender."""
-    with vendors.registered(always(outcome), window_size=1):
+    with vendors.registered(vendors.always(outcome), window_size=1):
         acme = office.open_office(folder, kind=vendors.KIND)
         stream = office.stream(acme, office.people(mails))
         with office.dispatching() as dispatcher:
-            office.until(lambda: hold_of(stream) is not None, dispatcher)
-    hold = hold_of(stream)
+            office.until(lambda: office.sender_hold(stream) is not None, dispatcher)
+    hold = office.sender_hold(stream)
     assert hold is not None
     return stream, hold
 
@@ -90,19 +73,13 @@ def test_a_refusal_that_may_be_quoted_is_no_block(tmp_path: Path) -> None:
     assert (hold.code, hold.fails_at) == (None, None)
 
 
-def test_a_test_stream_blocks_nobody(tmp_path: Path) -> None:
-    acme = office.open_office(tmp_path)
+def test_a_test_stream_blocks_nobody(acme: office.Office) -> None:
     stream = office.stream(acme, ["block@example.com"], is_test=True)
 
     with office.dispatching() as dispatcher:
-        office.until(lambda: bool(_stream_hold(stream)), dispatcher)
+        office.until(lambda: bool(cast.stream_hold(office.facts(stream))), dispatcher)
 
-    assert hold_of(stream) is None
-
-
-def _stream_hold(stream_id: int) -> Hold | None:
-    facts = queries.find_stream(stream_id)
-    return cast.stream_hold(facts) if facts else None
+    assert office.sender_hold(stream) is None
 
 
 def test_a_quota_that_is_used_up_until_nobody_knows_when_is_tried_again_after_a_minute(

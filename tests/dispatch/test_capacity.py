@@ -3,7 +3,6 @@
 from collections import Counter
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,9 +34,8 @@ def each_its_own(slot: Slot, count: int) -> list[Slot]:
     return [Slot(1000 + n, 1000 + n, slot.kind) for n in range(count)]
 
 
-@pytest.mark.parametrize(
-    ("taken", "asked", "is_admitted"),
-    [
+def test_there_is_room_up_to_each_limit() -> None:
+    rooms: list[tuple[list[Slot], Slot, bool]] = [
         ([], single(1), True),
         ([], bulk(1), True),
         # A stream of single mails may have six workers, any other two.
@@ -74,43 +72,22 @@ def each_its_own(slot: Slot, count: int) -> list[Slot]:
         # And all together have sixteen.
         (each_its_own(bulk(0), 12) + [single(1)] * 3, single(1), True),
         (each_its_own(bulk(0), 12) + [single(1)] * 4, single(1), False),
-    ],
-)
-def test_there_is_room_up_to_each_limit(taken: list[Slot], asked: Slot, is_admitted: bool) -> None:  # noqa: FBT001  a column
-    assert Capacity(taken, LIMITS).admits(asked) is is_admitted
+    ]
+    for taken, asked, is_admitted in rooms:
+        assert Capacity(taken, LIMITS).admits(asked) is is_admitted, (taken, asked)
 
 
-@pytest.mark.parametrize(
-    ("taken", "singles", "topics", "campaigns"),
-    [
-        ([], 10, 12, 12),
-        (each_its_own(bulk(0), 5), 10, 11, 7),
-        (each_its_own(bulk(0), 12), 4, 4, 0),
-        (each_its_own(single(0), 10), 0, 2, 6),
-        (each_its_own(bulk(0), 16), 0, 0, 0),
-    ],
-)
-def test_free_slots_are_those_of_the_kind(
-    taken: list[Slot], singles: int, topics: int, campaigns: int
-) -> None:
-    free = Capacity(taken, LIMITS).free
-
-    assert (free(StreamKind.TRANSACTIONAL), free(StreamKind.TOPIC), free(StreamKind.CAMPAIGN)) == (
-        singles,
-        topics,
-        campaigns,
-    )
-
-
-def test_who_is_full_is_named() -> None:
-    tests = [mail_of_test(5, GLOBEX)] * 4
-    taken = [*[single(1)] * 6, bulk(2), bulk(2), bulk(3, GLOBEX), topic(4, GLOBEX), *tests]
-
-    places = Capacity(taken, LIMITS)
-
-    assert sorted(places.full_streams()) == [1, 2]
-    assert places.full_workspaces() == [ACME]
-    assert places.full_of_tests() == [GLOBEX]
+def test_free_slots_are_those_of_the_kind() -> None:
+    free_slots: list[tuple[list[Slot], tuple[int, int, int]]] = [
+        ([], (10, 12, 12)),
+        (each_its_own(bulk(0), 5), (10, 11, 7)),
+        (each_its_own(bulk(0), 12), (4, 4, 0)),
+        (each_its_own(single(0), 10), (0, 2, 6)),
+        (each_its_own(bulk(0), 16), (0, 0, 0)),
+    ]
+    kinds = (StreamKind.TRANSACTIONAL, StreamKind.TOPIC, StreamKind.CAMPAIGN)
+    for taken, expected in free_slots:
+        assert tuple(map(Capacity(taken, LIMITS).free, kinds)) == expected, taken
 
 
 slots = st.builds(
@@ -184,18 +161,14 @@ def test_small_mails_go_whatever_else_is_in_memory() -> None:
     assert memory.take([2] * 5) == (5, 0)
 
 
-def test_large_mails_go_as_far_as_they_fit() -> None:
+def test_large_mails_go_as_far_as_they_fit_and_one_that_never_fits_goes_alone() -> None:
     memory = BodyMemory(limit=100, small_round=10)
 
     assert memory.take([40, 40, 40]) == (2, 80)
     assert memory.take([40]) == (0, 0)
     memory.give_back(80)
     assert memory.take([40]) == (1, 40)
-
-
-def test_a_mail_larger_than_the_limit_goes_alone() -> None:
-    memory = BodyMemory(limit=100, small_round=10)
-
+    memory.give_back(40)
     assert memory.take([500, 1]) == (1, 500)
     assert memory.take([11]) == (0, 0)
 

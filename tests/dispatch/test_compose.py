@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
-
-import pytest
+from itertools import product
 
 from postledger.contacts.standings import Standings
 from postledger.content.rendering.html import checks
@@ -23,6 +23,7 @@ from postledger.providers.base import Attachment, Form, Mailbox, Parts
 from tests.providers.messages import NOON
 
 STREAM = 1_382_979_469_313
+PLACES = (0, shared_position(0))  # of a body of its own, and of one for all
 SENDER = Mailbox("news@acme.example", "Acme Nëws")
 PLAIN = Body(subject="Hello", html="<p>Good morning.</p>", text="Good morning.")
 FULL = Body(
@@ -80,14 +81,14 @@ def single(body: Body, *, try_number: int = 1) -> EmailMessage:
 
 def read(content: object) -> EmailMessage:
     assert isinstance(content, bytes)
-    parsed = BytesParser(policy=policy.default).parsebytes(content)
+    strict = policy.default.clone(raise_on_defect=True)
+    parsed = BytesParser(policy=strict).parsebytes(content)
     assert isinstance(parsed, EmailMessage)
-    assert not parsed.defects
     return parsed
 
 
-def test_a_mail_has_the_headers_it_needs() -> None:
-    message = single(FULL)
+def test_a_mail_has_the_headers_it_needs_and_no_empty_ones() -> None:
+    message, plain = single(FULL), single(PLAIN)
 
     assert str(message["From"]) == "Acme Nëws <news@acme.example>"
     assert str(message["To"]) == "Alice Ärmel <alice@example.com>"
@@ -96,21 +97,17 @@ def test_a_mail_has_the_headers_it_needs() -> None:
     assert str(message["X-Campaign"]) == "spring"
     assert str(message["List-Unsubscribe"]) == "<https://acme.example/u>"
     assert message["Date"].datetime == NOON
+    assert str(plain["To"]) == "alice@example.com"
+    assert plain["Reply-To"] is None
+    assert single(Body(subject="Hello", html="<p>Hi.</p>")).get_content_type() == "text/html"
 
 
-def test_a_mail_without_extras_has_no_empty_headers() -> None:
-    message = single(PLAIN)
+def test_the_message_id_is_that_of_the_mail_and_our_own_that_of_the_try() -> None:
+    for try_number in (1, 2, 4000):
+        message = single(PLAIN, try_number=try_number)
 
-    assert str(message["To"]) == "alice@example.com"
-    assert message["Reply-To"] is None
-
-
-@pytest.mark.parametrize("try_number", [1, 2, 4000])
-def test_the_message_id_is_that_of_the_mail_and_our_own_that_of_the_try(try_number: int) -> None:
-    message = single(PLAIN, try_number=try_number)
-
-    assert str(message["Message-ID"]) == f"<{DeliveryId(STREAM, 0).uuid()}@acme.example>"
-    assert str(message["X-Postledger-Id"]) == str(DeliveryId(STREAM, 0, try_number).uuid())
+        assert str(message["Message-ID"]) == f"<{DeliveryId(STREAM, 0).uuid()}@acme.example>"
+        assert str(message["X-Postledger-Id"]) == str(DeliveryId(STREAM, 0, try_number).uuid())
 
 
 def test_the_envelope_bears_the_try_the_addresses_and_the_request() -> None:
@@ -141,15 +138,8 @@ def test_text_html_and_attachments_arrive_as_they_were_given() -> None:
     ]
 
 
-def test_a_mail_without_text_is_html_alone() -> None:
-    message = single(Body(subject="Hello", html="<p>Hi.</p>"))
-
-    assert message.get_content_type() == "text/html"
-
-
-@pytest.mark.parametrize(
-    ("body", "remedy"),
-    [
+def test_bad_content_ends_the_mail_and_says_how_to_mend_it() -> None:
+    bad = [
         (Body(subject="", html="<p>x</p>"), "Give the mail a subject"),
         (Body(subject="x" * 151, html="<p>x</p>"), "shorten it to 150"),
         (Body(subject="Hi", html="  "), "Give the mail an HTML body"),
@@ -157,59 +147,46 @@ def test_a_mail_without_text_is_html_alone() -> None:
         (Body(subject="Hi", html="<a href='javascript:x'>y</a>"), "javascript: URL"),
         (Body(subject="Hi", html="<p onclick='x'>y</p>"), "Remove the event handler"),
         (Body(subject="Hi", html="x" * (checks.MAX_HTML_BYTES + 1)), "shorten it to 524,288"),
-    ],
-)
-@pytest.mark.parametrize("place", [0, shared_position(0)])
-def test_bad_content_ends_the_mail_and_says_how_to_mend_it(
-    place: int, body: Body, remedy: str
-) -> None:
-    composed = draft(recipients("alice@example.com"), {place: body})
+    ]
+    for (body, remedy), place in product(bad, PLACES):
+        composed = draft(recipients("alice@example.com"), {place: body})
 
-    [verdict] = composed.verdicts
-    assert not composed.mails
-    assert (verdict.position, verdict.outcome) == (0, AttemptOutcome.INVALID)
-    assert verdict.code == compose.INVALID_TEMPLATE
-    assert remedy in (verdict.detail or "")
+        [verdict] = composed.verdicts
+        assert not composed.mails
+        assert (verdict.position, verdict.outcome) == (0, AttemptOutcome.INVALID)
+        assert verdict.code == compose.INVALID_TEMPLATE
+        assert remedy in (verdict.detail or ""), place
 
 
-@pytest.mark.parametrize(
-    "extra",
-    [
-        {"subject": "Hello\r\nBcc: eve@example.com"},
-        {"headers": {"X-Tag": "a\r\nBcc: eve@example.com"}},
-        {"headers": {"X-Tag\r\nBcc": "eve@example.com"}},
-        {"headers": {"Bcc": "eve@example.com"}},
-        {"reply_to": "a@b.example\r\nBcc: eve@example.com"},
-        {"to_name": "Alice\r\nBcc: eve@example.com"},
-        {"attachments": (Attachment("a\r\nBcc: eve@example.com", "text/plain", b""),)},
-        {"attachments": (Attachment("a", "text/plain\r\nBcc: eve@example.com", b""),)},
-    ],
-)
-@pytest.mark.parametrize("place", [0, shared_position(0)])
-@pytest.mark.parametrize("form", Form)
-def test_what_would_smuggle_a_header_in_ends_the_mail(
-    form: Form, place: int, extra: dict[str, object]
-) -> None:
-    given = {"subject": "Hello", "html": "<p>x</p>", **extra}
-    body = Body(**given)  # type: ignore[arg-type]
+def test_what_would_smuggle_a_header_in_ends_the_mail() -> None:
+    plain = Body(subject="Hello", html="<p>x</p>")
+    smuggling = [
+        replace(plain, subject="Hello\r\nBcc: eve@example.com"),
+        replace(plain, headers={"X-Tag": "a\r\nBcc: eve@example.com"}),
+        replace(plain, headers={"X-Tag\r\nBcc": "eve@example.com"}),
+        replace(plain, headers={"Bcc": "eve@example.com"}),
+        replace(plain, reply_to="a@b.example\r\nBcc: eve@example.com"),
+        replace(plain, to_name="Alice\r\nBcc: eve@example.com"),
+        replace(plain, attachments=(Attachment("a\r\nBcc: eve@example.com", "text/plain", b""),)),
+        replace(plain, attachments=(Attachment("a", "text/plain\r\nBcc: eve@example.com", b""),)),
+    ]
+    for body, place, form in product(smuggling, PLACES, Form):
+        composed = draft(recipients("alice@example.com"), {place: body}, form=form)
 
-    composed = draft(recipients("alice@example.com"), {place: body}, form=form)
-
-    assert not composed.mails
-    assert [verdict.code for verdict in composed.verdicts] == [compose.INVALID_PAYLOAD]
+        assert not composed.mails, (body, place, form)
+        assert [verdict.code for verdict in composed.verdicts] == [compose.INVALID_PAYLOAD]
 
 
-@pytest.mark.parametrize("body", [PLAIN, FULL])
-@pytest.mark.parametrize("place", [0, shared_position(0)])
-def test_the_parts_of_a_mail_make_the_same_mail(place: int, body: Body) -> None:
+def test_the_parts_of_a_mail_make_the_same_mail() -> None:
     to = recipients("alice@example.com")
 
-    [as_parts] = draft(to, {place: body}, form=Form.PARTS).mails
-    [as_bytes] = draft(to, {place: body}).mails
+    for body, place in product((PLAIN, FULL), PLACES):
+        [as_parts] = draft(to, {place: body}, form=Form.PARTS).mails
+        [as_bytes] = draft(to, {place: body}).mails
 
-    assert isinstance(as_parts.message.content, Parts)
-    composed = mime.compose(as_parts.message.content, reference=as_parts.message.reference)
-    assert _without_boundary(composed) == _without_boundary(as_bytes.message.content)
+        assert isinstance(as_parts.message.content, Parts)
+        composed = mime.compose(as_parts.message.content, reference=as_parts.message.reference)
+        assert _without_boundary(composed) == _without_boundary(as_bytes.message.content)
 
 
 def test_a_mail_whose_content_is_not_there_ends() -> None:
@@ -256,32 +233,19 @@ def test_each_mail_bears_the_try_of_its_own_batch() -> None:
     assert [mail.try_number for mail in composed.mails] == [1, 1, 3, 3, 7]
 
 
-@pytest.mark.parametrize("body", [PLAIN, FULL])
-def test_a_shared_body_gives_the_bytes_that_composing_alone_gives(body: Body) -> None:
+def test_a_shared_body_gives_the_bytes_that_composing_alone_gives() -> None:
     to = recipients("alice@example.com", "bob@example.com")
 
-    shared = draft(to, {shared_position(0): body}).mails
-    alone = draft(to, {0: body, 1: body}).mails
+    for body in (PLAIN, FULL):
+        shared = draft(to, {shared_position(0): body}).mails
+        alone = draft(to, {0: body, 1: body}).mails
 
-    assert [_without_boundary(one.message.content) for one in shared] == [
-        _without_boundary(one.message.content) for one in alone
-    ]
-    assert [one.message.id for one in shared] == [one.message.id for one in alone]
+        assert [_without_boundary(one.message.content) for one in shared] == [
+            _without_boundary(one.message.content) for one in alone
+        ]
+        assert [one.message.id for one in shared] == [one.message.id for one in alone]
 
 
 def _without_boundary(content: object) -> bytes:
     assert isinstance(content, bytes)
     return re.sub(rb"=_[0-9a-f-]+?(?=-a|--|\"|\r)", b"=_boundary", content)
-
-
-def test_mails_of_a_shared_body_differ_in_recipient_and_ids_alone() -> None:
-    one, other = draft(
-        recipients("alice@example.com", "bob@example.com"), {shared_position(0): FULL}
-    ).mails
-
-    assert isinstance(one.message.content, bytes)
-    assert isinstance(other.message.content, bytes)
-    mine, theirs = one.message.content.split(b"\r\n"), other.message.content.split(b"\r\n")
-    differing = {a.split(b":")[0] for a, b in zip(mine, theirs, strict=True) if a != b}
-    assert differing <= {b"To", b" <alice@example.com>", b"Message-ID", b"X-Postledger-Id"}
-    assert b"alice@example.com" not in other.message.content

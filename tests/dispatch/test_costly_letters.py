@@ -20,12 +20,12 @@ from tests.providers.messages import NOON
 TAGS = "<p>{% if name %}Hello{% endif %}</p>"
 
 
-@pytest.mark.parametrize("count", [0, 1, 3])
-def test_quick_steps_are_all_taken_at_once(count: int) -> None:
-    taken: list[int] = []
+def test_quick_steps_are_all_taken_at_once() -> None:
+    for count in (0, 1, 3):
+        taken: list[int] = []
 
-    assert pipeline._finish(_steps(taken, count, seconds=0), within=60)
-    assert taken == list(range(count))
+        assert pipeline._finish(_steps(taken, count, seconds=0), within=60)
+        assert taken == list(range(count))
 
 
 def test_slow_steps_are_left_for_a_thread_and_none_is_taken_twice() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from postledger.deliveries import queries
 from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.states import State
 from postledger.dispatch import dispatcher as dispatcher_module
@@ -62,11 +61,8 @@ def test_single_mails_are_quick_while_a_campaign_of_20000_goes_out(tmp_path: Pat
 def test_five_streams_of_one_workspace_get_no_more_turns_than_one_of_another(
     tmp_path: Path,
 ) -> None:
-    def workspace(message: OutgoingMessage) -> str:
-        return message.sender.partition("@")[2]
-
     async def noting(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
-        order.extend(workspace(message) for message in window)
+        order.extend(message.sender.partition("@")[2] for message in window)
         await asyncio.sleep(0.02)
         for index, message in enumerate(window):
             yield index, Accepted(message.id)
@@ -76,10 +72,8 @@ def test_five_streams_of_one_workspace_get_no_more_turns_than_one_of_another(
         acme, globex = (
             office.open_office(tmp_path, name, kind=vendors.KIND) for name in ("acme", "globex")
         )
-        many = [office.stream(acme) for _ in range(5)]
+        many = [office.stream(acme, ["r@example.com"]) for _ in range(5)]
         one = office.stream(globex)
-        for stream in many:
-            office.enqueue(stream, ["r@example.com"])
         # As many turns as the five: each takes four batches, and a chunk is at least one.
         for _ in range(20):
             office.enqueue(one, ["r@example.com"])
@@ -93,39 +87,47 @@ def test_five_streams_of_one_workspace_get_no_more_turns_than_one_of_another(
     assert len(turns) >= 9  # they took turns, and neither had two in a row while both had work
 
 
-def test_one_workspace_never_takes_all_places(tmp_path: Path) -> None:
-    async def waiting(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
-        inside.update([_stream(message) for message in window[:1]])
-        peak.append(sum(inside.values()))
-        while not goes_on:  # noqa: ASYNC110  the test says so from another thread
+class Door:
+    """A provider that keeps its calls until somebody lets them go on."""
+
+    def __init__(self) -> None:
+        self.inside: Counter[int] = Counter()  # calls of each stream
+        self.peak: list[int] = []
+        self.is_open = False
+
+    async def keep(self, window: Sequence[OutgoingMessage], deadline: float) -> Answers:
+        delivery_id = DeliveryId.parse(window[0].id)
+        assert delivery_id is not None
+        self.inside[delivery_id.stream_id] += 1
+        self.peak.append(sum(self.inside.values()))
+        while not self.is_open:  # noqa: ASYNC110  the test says so from another thread
             await asyncio.sleep(0.01)
-        inside.subtract([_stream(message) for message in window[:1]])
+        self.inside[delivery_id.stream_id] -= 1
         for index, message in enumerate(window):
             yield index, Accepted(message.id)
 
-    inside: Counter[int] = Counter()
-    peak: list[int] = []
-    goes_on: list[bool] = []
-    with vendors.registered(waiting):
+
+def test_one_workspace_never_takes_all_places(tmp_path: Path) -> None:
+    door = Door()
+    with vendors.registered(door.keep):
         acme, globex = (
             office.open_office(tmp_path, name, kind=vendors.KIND) for name in ("acme", "globex")
         )
         many = [office.stream(acme, office.people(1), kind=StreamKind.TOPIC) for _ in range(12)]
         with office.dispatching() as dispatcher:
-            office.until(lambda: len(peak) >= 8, dispatcher)
+            office.until(lambda: len(door.peak) >= 8, dispatcher)
             late = office.stream(globex, office.people(1), kind=StreamKind.TOPIC)
-            office.until(lambda: inside[late] == 1, dispatcher)
-            taken = sum(inside.values()) - 1
-            goes_on.append(True)
+            office.until(lambda: door.inside[late] == 1, dispatcher)
+            taken = sum(door.inside.values()) - 1
+            door.is_open = True
             office.until(lambda: not office.waiting(late, *many), dispatcher)
 
     assert taken == Limits().workspace
 
 
 def test_test_mail_that_hangs_leaves_slots_to_the_live_mail_of_its_workspace(
-    tmp_path: Path,
+    acme: office.Office,
 ) -> None:
-    acme = office.open_office(tmp_path)
     tests = [
         office.stream(acme, ["hang@example.com"], kind=StreamKind.TOPIC, is_test=True)
         for _ in range(9)
@@ -146,23 +148,16 @@ def test_test_mail_that_hangs_leaves_slots_to_the_live_mail_of_its_workspace(
     assert office.counts(live) == {State.ACCEPTED: 1}
 
 
-def _stream(message: OutgoingMessage) -> int:
-    delivery_id = DeliveryId.parse(message.id)
-    assert delivery_id is not None
-    return delivery_id.stream_id
-
-
 def has_looked(dispatcher: Dispatcher) -> bool:
     """Whether the poll that every dispatcher begins with is over."""
     return dispatcher._polled_at > 0
 
 
 def test_a_bell_is_answered_at_once_and_by_a_claim_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    acme: office.Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No tick is heard here, and the next look is far away: only the bell finds the work."""
     monkeypatch.setattr(dispatcher_module, "POLL_EVERY", 600.0)
-    acme = office.open_office(tmp_path)
     stream = office.stream(acme, kind=StreamKind.TRANSACTIONAL)
 
     with office.dispatching() as dispatcher:
@@ -176,18 +171,17 @@ def test_a_bell_is_answered_at_once_and_by_a_claim_of_its_own(
     assert office.sent_once(acme, stream)
 
 
-def test_a_bell_that_rings_during_a_claim_is_answered_after_it(tmp_path: Path) -> None:
+def test_a_bell_that_rings_during_a_claim_is_answered_after_it(acme: office.Office) -> None:
     """The claim may have looked before the work was there that the bell rings for."""
-    acme = office.open_office(tmp_path)
     stream = office.stream(acme, kind=StreamKind.TRANSACTIONAL)
+
+    facts = office.facts(stream)
 
     async def journey() -> None:
         db = DbThreads(1)
         dispatcher = Dispatcher("worker", office.OPTIONS)
         providers = ProviderPool(db, office.OPTIONS.shortest_lease)
         context = office.context(db, providers)
-        facts = await db.run(queries.find_stream, stream)
-        assert facts is not None
         dispatcher._start(facts, context)
         [(claiming, carrier)] = dispatcher._workers.items()
         dispatcher._wake(stream)
@@ -208,8 +202,7 @@ def test_a_bell_that_rings_during_a_claim_is_answered_after_it(tmp_path: Path) -
     asyncio.run(journey())
 
 
-def test_a_bell_for_a_stream_that_does_not_exist_is_forgotten(tmp_path: Path) -> None:
-    acme = office.open_office(tmp_path)
+def test_a_bell_for_a_stream_that_does_not_exist_is_forgotten(acme: office.Office) -> None:
     stream = office.stream(acme, office.people(1))
 
     with office.dispatching() as dispatcher:
@@ -222,25 +215,17 @@ def test_a_bell_for_a_stream_that_does_not_exist_is_forgotten(tmp_path: Path) ->
 def test_a_bell_without_room_is_answered_when_there_is_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def waiting(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
-        begun.append(True)
-        while not goes_on:  # noqa: ASYNC110  the test says so from another thread
-            await asyncio.sleep(0.01)
-        for index, message in enumerate(window):
-            yield index, Accepted(message.id)
-
-    begun: list[bool] = []
-    goes_on: list[bool] = []
     monkeypatch.setattr(dispatcher_module, "POLL_EVERY", 600.0)
-    with vendors.registered(waiting):
+    door = Door()
+    with vendors.registered(door.keep):
         acme = office.open_office(tmp_path, kind=vendors.KIND)
         slow = office.stream(acme, ["slow@example.com"], kind=StreamKind.TRANSACTIONAL)
         with office.dispatching(limited(slots=1)) as dispatcher:
-            office.until(lambda: bool(begun))
+            office.until(lambda: bool(door.peak))
             quick = office.stream(acme, ["r@example.com"], kind=StreamKind.TRANSACTIONAL)
             dispatcher.wake(quick)
             office.until(lambda: quick in dispatcher._woken)
-            goes_on.append(True)
+            door.is_open = True
             office.until(lambda: not office.waiting(slow, quick))
             office.until(lambda: not dispatcher._woken)  # and not by a look alone
 

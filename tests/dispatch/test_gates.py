@@ -21,107 +21,111 @@ def recipient(address: str = "alice@example.com", contact_id: int | None = None)
     return Recipient(AT, address, contact_id, None, 0)
 
 
+type Judged = tuple[AttemptOutcome, str | None] | None
+SUPPRESSED, SKIPPED = AttemptOutcome.SUPPRESSED, AttemptOutcome.SKIPPED
+INVALID = AttemptOutcome.INVALID
+FROM_CONTACT = recipient(contact_id=7)
+
+
+def judge(who: Recipient, standings: Standings) -> Judged:
+    """The outcome and the code of the verdict; None where the mail goes."""
+    verdict = gates.find_verdict(who, standings)
+    if verdict is None:
+        return None
+    assert verdict.position == AT
+    return verdict.outcome, verdict.code
+
+
+def for_service(standings: Standings) -> Standings:
+    return replace(standings, purpose=Purpose.SERVICE)
+
+
 def test_a_mail_that_nothing_speaks_against_goes() -> None:
     for who, standings in (
         (recipient(), NOBODY),
-        (recipient(contact_id=7), ALICE),
+        (FROM_CONTACT, ALICE),
         (recipient("Alice@Example.com", 7), ALICE),
         (recipient("bob@example.com"), BOUNCED),
     ):
-        assert gates.find_verdict(who, standings) is None, who
+        assert judge(who, standings) is None, who
 
 
 def test_a_mail_that_must_not_go_gets_its_reason() -> None:
-    suppressed, invalid = AttemptOutcome.SUPPRESSED, AttemptOutcome.INVALID
-    for who, standings, outcome, code in (
-        (recipient(), BOUNCED, suppressed, "bounced"),
-        (recipient("ALICE@example.com"), BOUNCED, suppressed, "bounced"),
-        (recipient(contact_id=7), BOUNCED, suppressed, "bounced"),
-        (recipient(contact_id=7), NOBODY, invalid, RECIPIENT_NOT_FOUND),
-        (recipient("a@other.example", 7), ALICE, invalid, RECIPIENT_NOT_FOUND),
-        (recipient("not an address"), NOBODY, invalid, gates.INVALID_EMAIL),
-        (recipient("a@b.c\r\nBcc: d@e.f"), NOBODY, invalid, gates.INVALID_EMAIL),
+    for who, standings, expected in (
+        (recipient(), BOUNCED, (SUPPRESSED, "bounced")),
+        (recipient("ALICE@example.com"), BOUNCED, (SUPPRESSED, "bounced")),
+        (FROM_CONTACT, BOUNCED, (SUPPRESSED, "bounced")),
+        (FROM_CONTACT, NOBODY, (INVALID, RECIPIENT_NOT_FOUND)),
+        (recipient("a@other.example", 7), ALICE, (INVALID, RECIPIENT_NOT_FOUND)),
+        (recipient("not an address"), NOBODY, (INVALID, gates.INVALID_EMAIL)),
+        (recipient("a@b.c\r\nBcc: d@e.f"), NOBODY, (INVALID, gates.INVALID_EMAIL)),
         # Of several reasons, the first in this order: address, suppression, contact.
-        (recipient("x", 7), NOBODY, invalid, gates.INVALID_EMAIL),
-        (recipient(contact_id=7), GONE_AND_BOUNCED, suppressed, "bounced"),
-        (recipient(contact_id=7), ERASED, suppressed, "unsubscribed"),
-        (recipient("erased"), NOBODY, suppressed, "erased"),
+        (recipient("x", 7), NOBODY, (INVALID, gates.INVALID_EMAIL)),
+        (FROM_CONTACT, GONE_AND_BOUNCED, (SUPPRESSED, "bounced")),
+        (FROM_CONTACT, ERASED, (SUPPRESSED, "unsubscribed")),
+        (recipient("erased"), NOBODY, (SUPPRESSED, "erased")),
     ):
         verdict = gates.find_verdict(who, standings)
-        assert verdict is not None, who
-        assert (verdict.position, verdict.outcome, verdict.code) == (AT, outcome, code), who
-        assert verdict.state is (State.SUPPRESSED if outcome is suppressed else State.FAILED), who
+
+        assert judge(who, standings) == expected, who
+        assert verdict is not None
+        assert verdict.state is (State.SUPPRESSED if expected[0] is SUPPRESSED else State.FAILED)
 
 
 def test_a_mail_that_one_person_needs_does_not_go_to_a_contact_who_was_erased() -> None:
-    standings = replace(ERASED, purpose=Purpose.SERVICE)
-
-    verdict = gates.find_verdict(recipient(contact_id=7), standings)
-
-    assert verdict is not None
-    assert (verdict.state, verdict.code) == (State.FAILED, RECIPIENT_NOT_FOUND)
+    assert judge(FROM_CONTACT, for_service(ERASED)) == (INVALID, RECIPIENT_NOT_FOUND)
 
 
 def test_mail_to_many_obeys_every_no_and_service_mail_all_but_a_leaving() -> None:
     """Who left the newsletter still gets a way back into the account."""
     for purpose, reason in product(Purpose, SuppressionReason):
         standings = Standings({"alice@example.com": reason.value}, {}, purpose=purpose)
-        verdict = gates.find_verdict(recipient(), standings)
-        if purpose is Purpose.SERVICE and reason is SuppressionReason.UNSUBSCRIBED:
-            assert verdict is None
-        else:
-            assert verdict is not None, (purpose, reason)
-            assert (verdict.outcome, verdict.code) == (AttemptOutcome.SUPPRESSED, reason.value)
+        goes = (purpose, reason) == (Purpose.SERVICE, SuppressionReason.UNSUBSCRIBED)
+
+        expected = None if goes else (SUPPRESSED, reason.value)
+        assert judge(recipient(), standings) == expected, (purpose, reason)
 
 
 def test_a_contacts_state_counts_even_where_its_address_is_not_suppressed() -> None:
-    for state, purpose, code in (
-        (ContactState.UNSUBSCRIBED, Purpose.NEWS, "unsubscribed"),
-        (ContactState.UNSUBSCRIBED, Purpose.SERVICE, None),
-        (ContactState.BOUNCED, Purpose.NEWS, "bounced"),
-        (ContactState.BOUNCED, Purpose.SERVICE, "bounced"),
-    ):
-        standings = replace(ALICE, states={7: state}, purpose=purpose)
-        verdict = gates.find_verdict(recipient(contact_id=7), standings)
-        assert (verdict and verdict.code) == code, (state, purpose)
-        assert gates.find_verdict(recipient(), standings) is None
+    left = replace(ALICE, states={7: ContactState.UNSUBSCRIBED})
+    bounced = replace(ALICE, states={7: ContactState.BOUNCED})
+
+    assert judge(FROM_CONTACT, left) == (SUPPRESSED, "unsubscribed")
+    assert judge(FROM_CONTACT, for_service(left)) is None
+    assert judge(FROM_CONTACT, bounced) == (SUPPRESSED, "bounced")
+    assert judge(FROM_CONTACT, for_service(bounced)) == (SUPPRESSED, "bounced")
+    for standings in (left, for_service(left), bounced, for_service(bounced)):
+        assert judge(recipient(), standings) is None
 
 
 def test_mail_of_a_list_goes_to_its_active_subscribers() -> None:
-    for state, outcome, code in (
-        (SubscriptionState.UNSUBSCRIBED, AttemptOutcome.SUPPRESSED, "list_unsubscribed"),
-        (SubscriptionState.SUPPRESSED, AttemptOutcome.SUPPRESSED, "list_suppressed"),
-        (SubscriptionState.PENDING, AttemptOutcome.SKIPPED, "list_pending"),
-        (SubscriptionState.PAUSED, AttemptOutcome.SKIPPED, "list_paused"),
-        (SubscriptionState.ACTIVE, None, None),
+    for state, expected in (
+        (SubscriptionState.UNSUBSCRIBED, (SUPPRESSED, "list_unsubscribed")),
+        (SubscriptionState.SUPPRESSED, (SUPPRESSED, "list_suppressed")),
+        (SubscriptionState.PENDING, (SKIPPED, "list_pending")),
+        (SubscriptionState.PAUSED, (SKIPPED, "list_paused")),
+        (SubscriptionState.ACTIVE, None),
     ):
         standings = replace(ALICE, subscriptions={7: state})
-        verdict = gates.find_verdict(recipient(contact_id=7), standings)
-        assert (verdict and verdict.outcome, verdict and verdict.code) == (outcome, code), state
-        service = replace(standings, purpose=Purpose.SERVICE)
-        assert gates.find_verdict(recipient(contact_id=7), service) is None, state
+
+        assert judge(FROM_CONTACT, standings) == expected, state
+        assert judge(FROM_CONTACT, for_service(standings)) is None, state
 
 
 def test_mail_to_all_contacts_does_not_go_to_whom_it_does_not_reach() -> None:
-    for code, outcome in (
-        ("left_every_list", AttemptOutcome.SUPPRESSED),
-        ("on_break", AttemptOutcome.SKIPPED),
-    ):
-        verdict = gates.find_verdict(recipient(contact_id=7), replace(ALICE, unreached={7: code}))
-        assert verdict is not None
-        assert (verdict.outcome, verdict.code) == (outcome, code)
+    for outcome, code in ((SUPPRESSED, "left_every_list"), (SKIPPED, "on_break")):
+        assert judge(FROM_CONTACT, replace(ALICE, unreached={7: code})) == (outcome, code)
 
 
 def test_an_address_that_left_the_list_gets_none_of_its_mail_without_a_contact_either() -> None:
-    for reason, code in {
-        SuppressionReason.UNSUBSCRIBED: "list_unsubscribed",
-        SuppressionReason.BY_HAND: "list_suppressed",
-        SuppressionReason.COMPLAINED: "list_suppressed",
-    }.items():
+    for reason, code in (
+        (SuppressionReason.UNSUBSCRIBED, "list_unsubscribed"),
+        (SuppressionReason.BY_HAND, "list_suppressed"),
+        (SuppressionReason.COMPLAINED, "list_suppressed"),
+    ):
         standings = replace(NOBODY, left={"alice@example.com": reason.value})
-        verdict = gates.find_verdict(recipient("Alice@example.com"), standings)
-        assert verdict is not None, reason
-        assert (verdict.state, verdict.code) == (State.SUPPRESSED, code)
+
+        assert judge(recipient("Alice@example.com"), standings) == (SUPPRESSED, code)
 
 
 def test_of_several_reasons_the_widest_is_given() -> None:
@@ -135,10 +139,7 @@ def test_of_several_reasons_the_widest_is_given() -> None:
     of_list = replace(of_contact, states={})
     of_subscription = replace(of_list, left={})
 
-    codes = [
-        verdict.code
-        for standings in (everything, of_contact, of_list, of_subscription)
-        if (verdict := gates.find_verdict(recipient(contact_id=7), standings))
-    ]
-
-    assert codes == ["bounced", "unsubscribed", "list_unsubscribed", "list_paused"]
+    assert judge(FROM_CONTACT, everything) == (SUPPRESSED, "bounced")
+    assert judge(FROM_CONTACT, of_contact) == (SUPPRESSED, "unsubscribed")
+    assert judge(FROM_CONTACT, of_list) == (SUPPRESSED, "list_unsubscribed")
+    assert judge(FROM_CONTACT, of_subscription) == (SKIPPED, "list_paused")

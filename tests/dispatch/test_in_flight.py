@@ -23,45 +23,22 @@ def positions(part: SettleRequest) -> list[int]:
     return sorted(entry.position for entry in part.results)
 
 
-def test_only_the_answered_beginning_is_taken() -> None:
+def test_only_the_answered_beginning_is_taken_and_the_next_part_starts_where_it_ended() -> None:
     whole = window(1, 0, 5, hi=20)
     in_flight = InFlight([whole], range(5))
 
     for position in (0, 1, 3):
         in_flight.answer(answer(position))
-    part = in_flight.take_answered()
-
-    assert part.windows == [whole]
-    assert part.settled_to == {1: 2}
-    assert positions(part) == [0, 1]
-
-
-def test_the_next_part_starts_where_the_last_one_ended() -> None:
-    whole = window(1, 0, 5)
-    in_flight = InFlight([whole], range(5))
-    in_flight.answer(answer(0))
-    in_flight.take_answered()
-
-    for position in (2, 1):
+    first, nothing = in_flight.take_answered(), in_flight.take_answered()
+    for position in (4, 2):
         in_flight.answer(answer(position))
-    part = in_flight.take_answered()
+    second = in_flight.take_answered()
 
-    assert part.windows == [Window(replace(whole.batch, lo=1), 5)]
-    assert part.settled_to == {1: 3}
-    assert positions(part) == [1, 2]
-
-
-def test_answers_out_of_order_wait_for_the_first() -> None:
-    in_flight = InFlight([window(1, 0, 3)], range(3))
-
-    for position in (2, 1):
-        in_flight.answer(answer(position))
-    nothing = in_flight.take_answered()
-    in_flight.answer(answer(0))
-    everything = in_flight.take_answered()
-
+    assert (first.windows, first.settled_to, positions(first)) == ([whole], {1: 2}, [0, 1])
     assert nothing == SettleRequest([], {}, [])
-    assert (everything.settled_to, positions(everything)) == ({1: 3}, [0, 1, 2])
+    assert second.windows == [Window(replace(whole.batch, lo=2), 5)]
+    assert (second.settled_to, positions(second)) == ({1: 5}, [2, 3, 4])
+    assert in_flight.take_all() == nothing
 
 
 def test_single_mails_are_taken_one_by_one() -> None:
@@ -144,18 +121,6 @@ def test_every_answer_is_handed_out_once_and_within_its_window(
     assert all(one.batch.lo == start[one.batch.id] for one in last.windows)
     ended = {one.batch.id for one in windows} - {one.batch.id for one in last.windows}
     assert all(start[one.batch.id] == one.to for one in windows if one.batch.id in ended)
-
-
-@pytest.mark.parametrize("size", [1, 50])
-def test_when_all_is_answered_nothing_is_left(size: int) -> None:
-    in_flight = InFlight([window(1, 0, size)], range(size))
-
-    for position in range(size):
-        in_flight.answer(answer(position))
-    part = in_flight.take_answered()
-
-    assert positions(part) == list(range(size))
-    assert in_flight.take_all() == SettleRequest([], {}, [])
 
 
 def test_a_part_that_fails_is_settled_by_window_then_by_mail_then_by_its_state_alone() -> None:

@@ -68,14 +68,8 @@ def test_windows_of_open_zones_go_and_the_others_wait_for_their_opening() -> Non
 
 def test_a_window_of_several_zones_goes_up_to_the_first_recipient_who_must_wait() -> None:
     assert sort(read_of(None, None, TOKYO, None), window(0, 4)) == ([(0, 2)], {})
-
-
-def test_a_batch_whose_first_recipient_must_wait_waits_as_a_whole() -> None:
     assert sort(read_of(NEW_YORK, None, TOKYO), window(0, 3)) == ([], {NEW_YORK_OPENS: [0]})
-
-
-def test_a_window_in_which_nobody_waits_any_more_goes() -> None:
-    assert sort(read_of(), window(0, 3)) == ([(0, 3)], {})
+    assert sort(read_of(), window(0, 3)) == ([(0, 3)], {}), "nobody waits any more"
 
 
 @pytest.fixture

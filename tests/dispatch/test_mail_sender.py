@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from datetime import timedelta
 
-import pytest
-
 from postledger.dispatch.mail_sender import ReliableMailSender, SendResult, SendStatus
 from postledger.providers.base import (
     Accepted,
@@ -51,9 +49,8 @@ def hand_over(scripted: Scripted, count: int) -> tuple[list[SendResult], Excepti
     return asyncio.run(run()), sender.error
 
 
-@pytest.mark.parametrize(
-    ("outcome", "status", "code", "message_id", "retry_after"),
-    [
+def test_every_outcome_is_sent_retryable_or_failed() -> None:
+    rows: list[tuple[Outcome, SendStatus, str | None, str | None, timedelta | None]] = [
         (Accepted("m1"), SendStatus.SENT, None, "m1", None),
         (TryLater("451", "x", SOON), SendStatus.RETRYABLE, "451", None, SOON),
         (Throttled("x", SOON), SendStatus.RETRYABLE, "throttled", None, SOON),
@@ -61,19 +58,12 @@ def hand_over(scripted: Scripted, count: int) -> tuple[list[SendResult], Excepti
         (NotSent("x"), SendStatus.RETRYABLE, "not_sent", None, None),
         (Refused("550", "x"), SendStatus.FAILED, "550", None, None),
         (InDoubt("x"), SendStatus.FAILED, "no_answer", None, None),
-    ],
-)
-def test_every_outcome_is_sent_retryable_or_failed(
-    outcome: Outcome,
-    status: SendStatus,
-    code: str | None,
-    message_id: str | None,
-    retry_after: timedelta | None,
-) -> None:
-    result = SendResult(outcome)
+    ]
+    for outcome, status, code, message_id, retry_after in rows:
+        result = SendResult(outcome)
 
-    assert (result.status, result.code) == (status, code)
-    assert (result.provider_message_id, result.retry_after) == (message_id, retry_after)
+        assert (result.status, result.code) == (status, code), outcome
+        assert (result.provider_message_id, result.retry_after) == (message_id, retry_after)
 
 
 def test_a_refused_call_is_not_repeated() -> None:

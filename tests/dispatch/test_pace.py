@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -68,9 +69,7 @@ def acme(tmp_path: Path) -> Office:
 
 
 def reasons(stream_id: int) -> dict[Reason, datetime | None]:
-    facts = queries.find_stream(stream_id)
-    assert facts is not None
-    return {hold.reason: hold.until for hold in facts.holds}
+    return {hold.reason: hold.until for hold in office.facts(stream_id).holds}
 
 
 def send_until_held(stream_id: int, options: Options) -> dict[Reason, datetime | None]:
@@ -83,6 +82,19 @@ def send_until_held(stream_id: int, options: Options) -> dict[Reason, datetime |
 
 def limit(acme: Office, **limits: object) -> None:
     Sender.objects.filter(pk=acme.sender_id).update(**limits)
+
+
+def know_quota(acme: Office, remaining: int, *, next_sync: timedelta) -> datetime:
+    """The account has so much left of 200; returns when it will be read again."""
+    now = datetime.now(UTC)
+    return AccountQuota.objects.create(
+        account_id=acme.account_id or 0,
+        remaining=remaining,
+        size=200,
+        sync_id=1,
+        synced_at=now,
+        next_sync_at=now + next_sync,
+    ).next_sync_at
 
 
 def test_150_recipients_at_100_an_hour_get_100_mails(acme: Office, options: Options) -> None:
@@ -158,15 +170,7 @@ def test_a_members_daily_limit_counts_the_runs_they_launched(
 
 
 def test_a_quota_of_nothing_defers_before_the_first_mail(acme: Office, options: Options) -> None:
-    next_sync = datetime.now(UTC) + timedelta(minutes=5)
-    AccountQuota.objects.create(
-        account_id=acme.account_id or 0,
-        remaining=0,
-        size=200,
-        sync_id=1,
-        synced_at=datetime.now(UTC),
-        next_sync_at=next_sync,
-    )
+    next_sync = know_quota(acme, 0, next_sync=timedelta(minutes=5))
     run = office.stream(acme, office.people(5))
 
     assert send_until_held(run, options) == {Reason.QUOTA_EXHAUSTED: next_sync}
@@ -177,14 +181,7 @@ def test_a_quota_of_nothing_defers_before_the_first_mail(acme: Office, options: 
 def test_bulk_mail_leaves_a_share_of_the_quota_to_single_mails(
     acme: Office, options: Options
 ) -> None:
-    AccountQuota.objects.create(
-        account_id=acme.account_id or 0,
-        remaining=30,
-        size=200,
-        sync_id=1,
-        synced_at=datetime.now(UTC),
-        next_sync_at=datetime.now(UTC) + timedelta(minutes=5),
-    )
+    know_quota(acme, 30, next_sync=timedelta(minutes=5))
     run = office.stream(acme, office.people(50))
     send_until_held(run, options)
     single = office.stream(acme, office.people(5), kind=StreamKind.TRANSACTIONAL)
@@ -276,14 +273,7 @@ def last_lease() -> int:
 def test_a_limit_whose_end_has_passed_is_not_asked_again_and_again(
     acme: Office, options: Options
 ) -> None:
-    AccountQuota.objects.create(
-        account_id=acme.account_id or 0,
-        remaining=0,
-        size=200,
-        sync_id=1,
-        synced_at=datetime.now(UTC),
-        next_sync_at=datetime.now(UTC) - timedelta(seconds=1),
-    )
+    know_quota(acme, 0, next_sync=timedelta(seconds=-1))
     office.stream(acme, office.people(5))
 
     before = last_lease()
@@ -341,14 +331,16 @@ class Clocked:
         return max(sum(start <= at < start + seconds for at in times) for start in times)
 
 
-def clocked_office(tmp_path: Path) -> Office:
-    return office.open_office(tmp_path, kind=vendors.KIND, settings={"name": "main"})
+@contextmanager
+def clocked(clock: Clocked, folder: Path) -> Iterator[Office]:
+    """A workspace whose provider notes its mails by this clock."""
+    with vendors.registered(clock.play):
+        yield office.open_office(folder, kind=vendors.KIND)
 
 
 def test_the_rate_of_a_sender_is_kept_and_used(tmp_path: Path, options: Options) -> None:
     clock = Clocked()
-    with vendors.registered(clock.play):
-        acme = clocked_office(tmp_path)
+    with clocked(clock, tmp_path) as acme:
         limit(acme, rate_per_second=20)
         run = office.stream(acme, office.people(60))
 
@@ -362,8 +354,7 @@ def test_the_rate_of_a_sender_is_kept_and_used(tmp_path: Path, options: Options)
 
 def test_a_rate_of_less_than_one_a_second_is_kept(tmp_path: Path, options: Options) -> None:
     clock = Clocked()
-    with vendors.registered(clock.play):
-        acme = clocked_office(tmp_path)
+    with clocked(clock, tmp_path) as acme:
         limit(acme, rate_per_second=0.5)
         run = office.stream(acme, office.people(3))
 
@@ -375,8 +366,7 @@ def test_a_rate_of_less_than_one_a_second_is_kept(tmp_path: Path, options: Optio
 def test_without_redis_a_rate_is_kept_and_a_count_waits(tmp_path: Path, options: Options) -> None:
     clock = Clocked()
     gone = replace(options, redis_url="redis://127.0.0.1:1/0")
-    with vendors.registered(clock.play):
-        acme = clocked_office(tmp_path)
+    with clocked(clock, tmp_path) as acme:
         limit(acme, rate_per_second=20)
         run = office.stream(acme, office.people(30))
         office.send_all(run, options=gone)
@@ -392,8 +382,7 @@ def test_without_redis_a_rate_is_kept_and_a_count_waits(tmp_path: Path, options:
 
 def test_a_rate_of_the_account_binds_all_its_senders(tmp_path: Path, options: Options) -> None:
     clock = Clocked()
-    with vendors.registered(clock.play):
-        acme = clocked_office(tmp_path)
+    with clocked(clock, tmp_path) as acme:
         ProviderAccount.objects.update(rate_per_second=20)
         run = office.stream(acme, office.people(30))
 
@@ -432,8 +421,7 @@ def test_throttle_answers_lower_the_rate_and_use_no_attempt(
     tmp_path: Path, options: Options
 ) -> None:
     bucket = Bucket(most=30)
-    with vendors.registered(bucket.play):
-        acme = clocked_office(tmp_path)
+    with clocked(bucket, tmp_path) as acme:
         run = office.stream(acme, office.people(150))
 
         office.send_all(run, options=options)

@@ -1,6 +1,5 @@
 """A mail's way through the pipeline: the events, the log and the metrics that it leaves."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -12,10 +11,10 @@ from postledger.contacts.actions import suppression
 from postledger.contacts.states import SuppressionReason
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import NewDelivery, StreamKind
-from postledger.deliveries.ledger import sql
 from postledger.observability import metrics, metrics_store
 from postledger.providers.base import (
     Accepted,
+    Failure,
     InDoubt,
     NotSent,
     Outcome,
@@ -26,17 +25,17 @@ from postledger.providers.base import (
     TryLater,
 )
 from tests.deliveries import views
-from tests.deliveries.views import Row
 from tests.dispatch import office, vendors
+from tests.dispatch.test_ses_pipeline import (
+    STEPS,
+    VALIDATIONS,
+    count_metrics,
+    read_attempts,
+    read_events,
+)
 from tests.dispatch.vendors import Answers
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-VALIDATIONS = ["INTEGRITY", "OUTBOX", "RECIPIENT", "TEMPLATE"]
-
-
-def read_events(stream_id: int) -> list[Row]:
-    return views.read("email_events", stream_id, order='"createdAt"')
 
 
 def single_mail(acme: office.Office, address: str, contact_id: int | None = None) -> int:
@@ -47,17 +46,15 @@ def single_mail(acme: office.Office, address: str, contact_id: int | None = None
 
 
 def test_a_mail_that_is_taken_at_once_is_received_validated_attempted_and_sent(
-    tmp_path: Path,
+    acme: office.Office,
 ) -> None:
-    stream = single_mail(office.open_office(tmp_path), "ann@example.com")
+    stream = single_mail(acme, "ann@example.com")
 
     office.send_all(stream)
 
-    received, validated, attempted, sent = read_events(stream)
+    _, validated, _, sent = events = read_events(stream)
     log = views.only("email_logs", stream)
-    assert [row["type"] for row in (received, validated, attempted, sent)] == [
-        *("RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT")
-    ]
+    assert [row["type"] for row in events] == [*STEPS, "SENT"]
     assert validated["metadata"] == {"attempt": 1, "validations": VALIDATIONS}
     assert sent["metadata"]["sesMessageId"] == log["sesMessageId"]
     assert sent["metadata"]["durationMs"] == log["durationMs"]
@@ -87,10 +84,7 @@ def test_a_mail_that_is_taken_later_is_scheduled_and_goes_the_whole_way_again(
 
     events = read_events(stream)
     log = views.only("email_logs", stream)
-    assert [row["type"] for row in events] == [
-        *("RECEIVED", "VALIDATED", "SENT_ATTEMPT", "RETRY_SCHEDULED"),
-        *("RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT"),
-    ]
+    assert [row["type"] for row in events] == [*STEPS, "RETRY_SCHEDULED", *STEPS, "SENT"]
     assert events[3]["metadata"] == {
         "attempt": 1,
         "outcome": "try_later",
@@ -109,25 +103,21 @@ def test_a_mail_that_is_taken_later_is_scheduled_and_goes_the_whole_way_again(
 def test_a_mail_that_the_provider_refuses_is_attempted_once_and_failed_for_good(
     tmp_path: Path,
 ) -> None:
-    async def refuse(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
-        for index, _ in enumerate(window):
-            yield index, refused
-
     refused = Refused(
         "SES_MESSAGE_REJECTED",
         "Contains a virus.",
         original_code="MessageRejected",
         duration=timedelta(milliseconds=40),
     )
-    with vendors.registered(refuse) as stage:
+    with vendors.registered(vendors.always(refused)) as stage:
         acme = office.open_office(tmp_path, kind=vendors.KIND)
         stream = single_mail(acme, "ann@example.com")
         office.send_all(stream)
 
-    *steps, failed = read_events(stream)
+    *_, failed = events = read_events(stream)
     log = views.only("email_logs", stream)
-    assert [row["type"] for row in steps] == ["RECEIVED", "VALIDATED", "SENT_ATTEMPT"]
-    assert (failed["type"], len(stage.windows)) == ("FAILED", 1)
+    assert [row["type"] for row in events] == [*STEPS, "FAILED"]
+    assert len(stage.windows) == 1
     assert failed["metadata"] == {
         "attempt": 1,
         "outcome": "refused",
@@ -142,56 +132,53 @@ def test_a_mail_that_the_provider_refuses_is_attempted_once_and_failed_for_good(
     assert log["errorReason"] == "Contains a virus."
 
 
-@pytest.mark.parametrize(
-    ("outcome", "state", "category"),
-    [
-        (Throttled("Slow.", code="OURS", original_code="Theirs"), "waiting", "QUOTA_ERROR"),
-        (SenderBlocked("OURS", "No.", original_code="Theirs"), "waiting", "CONFIGURATION_ERROR"),
-        (NotSent("Late.", code="OURS", original_code="Theirs"), "waiting", "TIMEOUT_ERROR"),
-        (
-            TryLater("OURS", "Away.", is_outage=True, original_code="Theirs"),
-            "waiting",
-            "TRANSIENT_ERROR",
-        ),
-        (InDoubt("Gone.", code="OURS", original_code="Theirs"), "in_doubt", "TRANSIENT_ERROR"),
-    ],
-    ids=["throttled", "blocked", "not sent", "outage", "in doubt"],
-)
-def test_every_failure_reaches_the_books_with_all_its_codes(
-    tmp_path: Path, outcome: Outcome, state: str, category: str
-) -> None:
-    async def fail(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
-        for index, _ in enumerate(window):
-            yield index, replace(outcome, duration=timedelta(milliseconds=40))
+FAILURES: dict[str, tuple[Failure, str, str]] = {
+    "throttled": (Throttled("Slow."), "waiting", "QUOTA_ERROR"),
+    "blocked": (SenderBlocked("OURS", "No."), "waiting", "CONFIGURATION_ERROR"),
+    "late": (NotSent("Late."), "waiting", "TIMEOUT_ERROR"),
+    "outage": (TryLater("OURS", "Away.", is_outage=True), "waiting", "TRANSIENT_ERROR"),
+    "doubt": (InDoubt("Gone."), "in_doubt", "TRANSIENT_ERROR"),
+}
 
-    with vendors.registered(fail):
-        acme = office.open_office(tmp_path, kind=vendors.KIND)
-        stream = single_mail(acme, "ann@example.com")
+
+def test_every_failure_reaches_the_books_with_all_its_codes(tmp_path: Path) -> None:
+    def fail(message: OutgoingMessage) -> Outcome:
+        outcome, _, _ = FAILURES[message.recipient.partition("@")[0]]
+        taking = timedelta(milliseconds=40)
+        return replace(outcome, code="OURS", original_code="Theirs", duration=taking)
+
+    with vendors.registered(vendors.answering(fail)):
+        streams = {
+            name: single_mail(
+                office.open_office(tmp_path, name, kind=vendors.KIND), f"{name}@example.com"
+            )
+            for name in FAILURES
+        }
         with office.dispatching() as dispatcher:
-            office.until(lambda: bool(read_events(stream)), dispatcher)
+            office.until(lambda: all(map(read_events, streams.values())), dispatcher)
 
-    rows = sql.rows(
-        "SELECT state, code, category, original_code, duration_ms FROM deliveries_attempt"
-        " WHERE stream_id = %(stream)s ORDER BY id",
-        {"stream": stream},
-    )
-    last = next(row for row in read_events(stream) if "outcome" in row["metadata"])["metadata"]
-    assert rows[0] == (state, "OURS", category, "Theirs", 40)
-    assert (last["errorCode"], last["errorCategory"]) == ("OURS", category)
-    assert (last["originalCode"], last["durationMs"]) == ("Theirs", 40)
-    assert views.only("email_logs", stream)["errorCode"] == "OURS"
+    for name, (_, state, category) in FAILURES.items():
+        row = read_attempts(streams[name])[0]
+        [last, *_] = [
+            row["metadata"] for row in read_events(streams[name]) if "outcome" in row["metadata"]
+        ]
+        assert (row["state"], row["code"], row["category"]) == (state, "OURS", category), name
+        assert (row["original_code"], row["duration_ms"]) == ("Theirs", 40)
+        assert (last["errorCode"], last["errorCategory"]) == ("OURS", category)
+        assert (last["originalCode"], last["durationMs"]) == ("Theirs", 40)
+        assert views.only("email_logs", streams[name])["errorCode"] == "OURS"
 
 
-def test_a_mail_to_a_recipient_who_is_gone_fails_its_validation_for_good(tmp_path: Path) -> None:
-    stream = single_mail(office.open_office(tmp_path), "ann@example.com", contact_id=4711)
+def test_a_mail_to_a_recipient_who_is_gone_fails_its_validation_for_good(
+    acme: office.Office,
+) -> None:
+    stream = single_mail(acme, "ann@example.com", contact_id=4711)
 
     office.send_all(stream)
 
-    received, validation, failed = read_events(stream)
+    _, validation, failed = events = read_events(stream)
     log = views.only("email_logs", stream)
-    assert [row["type"] for row in (received, validation, failed)] == [
-        *("RECEIVED", "VALIDATION_FAILED", "FAILED")
-    ]
+    assert [row["type"] for row in events] == ["RECEIVED", "VALIDATION_FAILED", "FAILED"]
     assert validation["metadata"]["validation"] == "RECIPIENT"
     assert failed["metadata"]["errorCode"] == "RECIPIENT_NOT_FOUND"
     assert failed["metadata"]["errorCategory"] == "PERMANENT_ERROR"
@@ -205,11 +192,8 @@ def test_a_mail_to_a_recipient_who_is_gone_fails_its_validation_for_good(tmp_pat
 def test_a_campaign_mail_that_a_server_puts_off_to_the_last_attempt_is_a_dead_letter(
     tmp_path: Path,
 ) -> None:
-    async def away(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
-        for index, _ in enumerate(window):
-            yield index, TryLater("503", "Service unavailable.")
-
-    with vendors.registered(away) as stage:
+    away = TryLater("503", "Service unavailable.")
+    with vendors.registered(vendors.always(away)) as stage:
         acme = office.open_office(tmp_path, kind=vendors.KIND)
         stream = office.stream(acme, ["ann@example.com"])
         office.send_all(stream)
@@ -224,20 +208,18 @@ def test_a_campaign_mail_that_a_server_puts_off_to_the_last_attempt_is_a_dead_le
 def test_the_metrics_count_retries_by_category_and_durations_of_every_state(
     tmp_path: Path,
 ) -> None:
-    async def mixed(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
-        is_first = len(stage.windows) == 1
-        answers: dict[str, Outcome] = {
+    def mixed(message: OutgoingMessage) -> Outcome:
+        at_first: dict[str, Outcome] = {
             "busy@example.com": TryLater("451", "Busy."),
             "fast@example.com": Throttled("Too fast."),
         }
-        for index, message in enumerate(window):
-            outcome = answers.get(message.recipient) if is_first else None
-            is_refused = message.recipient == "refused@example.com"
-            final: Outcome = Refused("550", "No.") if is_refused else Accepted(message.id)
-            yield index, outcome or final
+        if len(stage.windows) == 1 and message.recipient in at_first:
+            return at_first[message.recipient]
+        is_refused = message.recipient == "refused@example.com"
+        return Refused("550", "No.") if is_refused else Accepted(message.id)
 
     metrics.PENDING.take()
-    with vendors.registered(mixed) as stage:
+    with vendors.registered(vendors.answering(mixed)) as stage:
         acme = office.open_office(tmp_path, kind=vendors.KIND)
         suppression.suppress(
             acme.workspace_id,
@@ -254,16 +236,9 @@ def test_the_metrics_count_retries_by_category_and_durations_of_every_state(
     ledger.drain(unwanted)
 
     metrics_store.flush()
-    counted = metrics_store.totals()
-    retries = {
-        labels: count for (name, labels), count in counted.items() if name == metrics.RETRIES.name
-    }
-    durations: Counter[str] = Counter()
-    for (name, labels), count in counted.items():
-        if name == metrics.PROCESSING_DURATION.bucket:
-            durations[labels[0]] += int(count)
-    assert retries == {("TRANSIENT_ERROR",): 1, ("QUOTA_ERROR",): 1}
-    assert durations == {
+    retries, mails, _ = count_metrics()
+    assert retries == {"TRANSIENT_ERROR": 1, "QUOTA_ERROR": 1}
+    assert mails == {
         "SENT": 3,
         "FAILED": 1,
         "RETRY_SCHEDULED": 2,

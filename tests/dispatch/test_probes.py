@@ -13,14 +13,11 @@ from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.providers.base import Accepted, InDoubt, Outcome, OutgoingMessage, Refused, TryLater
 from tests.dispatch import office, vendors
-from tests.dispatch.vendors import Answers, Stage
+from tests.dispatch.vendors import Answers, Stage, always
+
+DOWN = TryLater("closed", "nobody is there", is_outage=True)
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-async def down(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
-    for index in range(len(window)):
-        yield index, TryLater("closed", "nobody is there", is_outage=True)
 
 
 def has_hold(reason: Reason) -> bool:
@@ -31,7 +28,7 @@ def has_hold(reason: Reason) -> bool:
 @contextmanager
 def after_an_outage(tmp_path: Path) -> Iterator[tuple[Stage, list[int]]]:
     """Two streams of an account whose provider was down; the hold has ended by its time."""
-    with vendors.registered(down, window_size=20) as stage:
+    with vendors.registered(always(DOWN), window_size=20) as stage:
         acme = office.open_office(tmp_path, kind=vendors.KIND)
         streams = [office.stream(acme, office.people(40)) for _ in range(2)]
         with office.dispatching() as dispatcher:
@@ -47,21 +44,20 @@ def test_one_mail_goes_first_and_all_others_when_it_was_answered(
     first: Outcome, tmp_path: Path
 ) -> None:
     async def back(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
-        answer = None
-        if len(stage.windows) == 1:
+        is_first = len(stage.windows) == 1
+        if is_first:
             await asyncio.sleep(0.3)  # others would have their turn meanwhile
-            answer, counts = first, list(map(len, stage.windows))
-            calls.append(counts)
+            calls.extend(map(len, stage.windows))
         for index, message in enumerate(window):
-            yield index, answer or Accepted(message.id)
+            yield index, first if is_first else Accepted(message.id)
 
-    calls: list[list[int]] = []
+    calls: list[int] = []
     with after_an_outage(tmp_path) as (stage, streams):
         ProviderAccount.objects.update(is_unchecked=True)
         stage.script = back
         office.send_all(*streams)
 
-    assert calls == [[1]]
+    assert calls == [1]
     assert ProviderAccount.objects.get().is_unchecked == isinstance(first, Refused)
     assert max(map(len, stage.windows)) > 1
     assert not has_hold(Reason.PROVIDER_DOWN)
@@ -69,12 +65,8 @@ def test_one_mail_goes_first_and_all_others_when_it_was_answered(
 
 
 def test_a_mail_that_gets_no_answer_is_the_only_one_in_doubt(tmp_path: Path) -> None:
-    async def silent(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
-        for index in range(len(window)):
-            yield index, InDoubt("no answer")
-
     with after_an_outage(tmp_path) as (stage, streams):
-        stage.script = silent
+        stage.script = always(InDoubt("no answer"))
         with office.dispatching() as dispatcher:
             office.until(lambda: has_hold(Reason.PROVIDER_BROKEN), dispatcher)
             office.until(lambda: not dispatcher.is_busy)

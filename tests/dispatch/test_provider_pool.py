@@ -13,7 +13,6 @@ from typing import override
 import pytest
 
 from postledger.accounts import provider_accounts, senders
-from postledger.deliveries import queries
 from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.queries import StreamFacts
@@ -34,18 +33,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 LEASE = timedelta(seconds=60)
 
 
-def sender_hold(stream_id: int) -> tuple[Reason, bool] | None:
+def hold_of(stream_id: int) -> tuple[Reason, bool] | None:
     """The reason of the sender's hold in force, and whether it has an end."""
-    stream = queries.find_stream(stream_id)
-    assert stream is not None
-    hold = cast.sender_hold(stream)
+    hold = office.sender_hold(stream_id)
     return None if hold is None else (hold.reason, hold.until is not None)
-
-
-def facts(stream_id: int) -> StreamFacts:
-    stream = queries.find_stream(stream_id)
-    assert stream is not None
-    return stream
 
 
 @asynccontextmanager
@@ -66,7 +57,7 @@ def test_mail_of_a_sender_without_an_account_waits_and_goes_by_itself_once_it_ha
     stream = office.stream(acme, office.people(3))
 
     with office.dispatching() as dispatcher:
-        office.until(lambda: sender_hold(stream) == (Reason.SENDER_BLOCKED, True), dispatcher)
+        office.until(lambda: hold_of(stream) == (Reason.SENDER_BLOCKED, True), dispatcher)
         assert office.counts(stream) == {State.WAITING: 3}
         account_id = provider_accounts.create_account(
             acme.workspace_id,
@@ -96,9 +87,9 @@ def test_an_account_that_cannot_be_opened_holds_its_sender_and_fails_nobody(
     stream = office.stream(acme, office.people(3))
 
     with office.dispatching() as dispatcher:
-        office.until(lambda: sender_hold(stream) == (Reason.SENDER_BLOCKED, True), dispatcher)
+        office.until(lambda: hold_of(stream) == (Reason.SENDER_BLOCKED, True), dispatcher)
 
-    hold = cast.sender_hold(facts(stream))
+    hold = office.sender_hold(stream)
     assert hold is not None
     assert hold.detail == "The provider cannot be opened: No such file or directory."
     assert office.counts(stream) == {State.WAITING: 3}
@@ -123,7 +114,7 @@ def test_changed_settings_open_a_new_provider_and_close_the_old_one_after_its_la
 
     with vendors.registered() as stage:
         acme = office.open_office(tmp_path, kind=vendors.KIND, settings={"name": "old"})
-        facts_ = facts(office.stream(acme))
+        facts_ = office.facts(office.stream(acme))
         asyncio.run(journey())
 
     assert stage.closed == ["old", "new"]
@@ -158,8 +149,8 @@ def test_who_read_the_settings_before_they_changed_does_not_open_the_old_ones_ag
             account_id=acme.account_id,
             actor="alice",
         )
-        of_news = facts(office.stream(acme))
-        of_desk = facts(office.stream(office.of_sender(acme, desk)))
+        of_news = office.facts(office.stream(acme))
+        of_desk = office.facts(office.stream(office.of_sender(acme, desk)))
         asyncio.run(journey())
 
     assert stage.opened == ["old", "new"]
@@ -183,7 +174,7 @@ def test_a_provider_that_is_slow_to_say_goodbye_is_not_waited_for_and_its_succes
 
     with vendors.registered() as stage:
         acme = office.open_office(tmp_path, kind=vendors.KIND, settings={"name": "first"})
-        facts_ = facts(office.stream(acme))
+        facts_ = office.facts(office.stream(acme))
         asyncio.run(journey())
 
     assert sorted(map(str, stage.closed)) == ["first", "second", "third"]
@@ -216,19 +207,18 @@ def test_a_provider_that_is_slow_to_open_holds_up_nobody_else(tmp_path: Path) ->
             office.open_office(tmp_path, name, kind=vendors.KIND, settings={"name": pace})
             for name, pace in (("acme", "slow"), ("globex", "quick"))
         ]
-        slow, quick = (facts(office.stream(one)) for one in offices)
+        slow, quick = (office.facts(office.stream(one)) for one in offices)
         asyncio.run(journey())
 
     assert stage.opened == ["quick", "slow"]
 
 
-def test_a_sender_that_is_gone_is_blocked(tmp_path: Path) -> None:
+def test_a_sender_that_is_gone_is_blocked(acme: office.Office) -> None:
     async def journey() -> object:
         async with routing() as providers, providers.use(gone) as way:
             return way
 
-    acme = office.open_office(tmp_path)
-    gone = replace(facts(office.stream(acme)), sender_id=0)
+    gone = replace(office.facts(office.stream(acme)), sender_id=0)
 
     assert isinstance(asyncio.run(journey()), Blocked)
 
@@ -240,7 +230,7 @@ def test_the_from_is_the_senders_and_the_lease_the_providers(tmp_path: Path) -> 
             return way[0].address, way[0].name, way[1].lease
 
     acme = office.open_office(tmp_path, kind="smtp", settings={"host": "127.0.0.1"})
-    facts_ = facts(office.stream(acme))
+    facts_ = office.facts(office.stream(acme))
 
     lease = timedelta(seconds=660 + 2 * 60)
     assert asyncio.run(journey()) == ("news@acme.example", "News", lease)
@@ -312,14 +302,14 @@ def test_what_the_sandbox_says_of_a_test_stream_never_stops_the_senders_own_mail
         acme = open_smtp(tmp_path, server.port)
         test = office.stream(acme, [f"{word}@example.com"], is_test=True)
         with office.dispatching() as dispatcher:
-            office.until(lambda: cast.stream_hold(facts(test)) is not None, dispatcher)
+            office.until(lambda: cast.stream_hold(office.facts(test)) is not None, dispatcher)
             live = office.stream(acme, ["live@example.com"])
             office.until(lambda: not office.waiting(live), dispatcher)
 
-    hold = cast.stream_hold(facts(test))
+    hold = cast.stream_hold(office.facts(test))
     assert hold is not None
     assert hold.until is not None
-    assert cast.sender_hold(facts(test)) is None
+    assert office.sender_hold(test) is None
     assert server.recipients == ["live@example.com"]
     assert office.counts(test) == {State.WAITING: 1}
 
@@ -335,9 +325,9 @@ def test_while_the_server_is_down_nobodys_attempts_are_used_and_all_goes_when_it
     ]
 
     with ExitStack() as afterwards, office.dispatching() as dispatcher:
-        office.until(lambda: sender_hold(streams[0]) == (Reason.PROVIDER_DOWN, True), dispatcher)
+        office.until(lambda: hold_of(streams[0]) == (Reason.PROVIDER_DOWN, True), dispatcher)
         office.end_sender_holds()  # and once more, in vain
-        office.until(lambda: sender_hold(streams[0]) == (Reason.PROVIDER_DOWN, True), dispatcher)
+        office.until(lambda: hold_of(streams[0]) == (Reason.PROVIDER_DOWN, True), dispatcher)
         tries = [set(office.attempts(stream).values()) for stream in streams]
         server = afterwards.enter_context(smtp_server(KnownSmtp(port=port)))
 
@@ -375,7 +365,7 @@ def test_carriers_that_meet_one_outage_together_rest_once(tmp_path: Path) -> Non
     with vendors.registered(down):
         acme = office.open_office(tmp_path, kind=vendors.KIND)
         stream = office.stream(acme, office.people(300), kind=StreamKind.TRANSACTIONAL)
-        facts_ = facts(stream)
+        facts_ = office.facts(stream)
         asyncio.run(journey())
 
     [(rest,)] = sql.rows(

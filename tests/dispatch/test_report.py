@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import pytest
 from structlog.testing import capture_logs
 
 from postledger.contacts.standings import Standings
@@ -54,37 +53,25 @@ READ = RoundInput(
 FIELDS = {"request_id": "r-1", "outbox_id": DeliveryId(1, 0).text(), "workspace_id": 7}
 
 
-@pytest.mark.parametrize(
-    ("outcome", "code", "category"),
-    [
-        (Refused("550", "no"), "550", "PERMANENT_ERROR"),
+def test_an_answer_is_logged_with_its_code_and_category_unless_it_is_an_acceptance() -> None:
+    rows: list[tuple[Outcome, str | None, str | None]] = [
+        (Refused("550", "no", original_code="Theirs"), "550", "PERMANENT_ERROR"),
         (TryLater("451", "x"), "451", "TRANSIENT_ERROR"),
         (TryLater("connect", "down", is_outage=True), "connect", "TRANSIENT_ERROR"),
         (Throttled("slow", code="454"), "454", "QUOTA_ERROR"),
         (SenderBlocked("535", "key"), "535", "CONFIGURATION_ERROR"),
         (InDoubt("gone", code="reset"), "reset", "TRANSIENT_ERROR"),
         (NotSent("late"), "not_sent", "TIMEOUT_ERROR"),
-    ],
-)
-def test_an_answer_that_is_no_acceptance_is_logged_with_its_code_and_category(
-    outcome: Outcome, code: str, category: str
-) -> None:
-    line = log_answer(outcome)
+        (Accepted("m1"), None, None),
+    ]
+    for outcome, code, category in rows:
+        line = log_answer(outcome)
 
-    assert (line["event"], line["code"], line["category"]) == ("mail not taken", code, category)
-    assert (line["request_id"], line["attempt"], line["duration_ms"]) == ("r-1", 1, 250)
-
-
-def test_the_providers_own_code_is_logged_beside_ours() -> None:
-    outcome = Refused("SES_MESSAGE_REJECTED", "no", original_code="MessageRejected")
-
-    assert log_answer(outcome)["original_code"] == "MessageRejected"
-
-
-def test_an_acceptance_has_neither_code_nor_category() -> None:
-    line = log_answer(Accepted("m1"))
-
-    assert (line["event"], line["code"], line["category"]) == ("mail handed over", None, None)
+        event = "mail not taken" if code else "mail handed over"
+        assert (line["event"], line["code"], line["category"]) == (event, code, category)
+        assert (line["request_id"], line["attempt"], line["duration_ms"]) == ("r-1", 1, 250)
+        if code == "550":
+            assert line["original_code"] == "Theirs"
 
 
 def test_a_mail_that_could_not_be_composed_is_logged_with_the_fields_of_every_mail() -> None:

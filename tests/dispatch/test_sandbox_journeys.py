@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from postledger.deliveries import queries
 from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -20,63 +19,32 @@ pytestmark = pytest.mark.django_db(transaction=True)
 AT_ONCE = {"retry_after": 0.05, "slow": 0.1}
 
 
-@pytest.mark.parametrize("kind", list(StreamKind))
-def test_what_is_due_is_handed_over_once_and_booked_as_accepted(
-    kind: StreamKind, tmp_path: Path
-) -> None:
-    acme = office.open_office(tmp_path)
-    stream = office.stream(acme, office.people(120), kind=kind)
-
-    office.send_all(stream)
-
-    assert office.counts(stream) == {State.ACCEPTED: 120}
-    assert sorted(acme.taken_from(stream)) == sorted(cast.states(stream))
-
-
 @pytest.mark.parametrize("kind", [StreamKind.CAMPAIGN, StreamKind.TRANSACTIONAL])
 def test_one_failing_address_never_stops_the_others(kind: StreamKind, tmp_path: Path) -> None:
     acme = office.open_office(tmp_path, settings=AT_ONCE)
-    odd = ["refuse", "later", "broken", "vanish", "slow", "no address"]
-    addresses = [
-        address
-        for n, word in enumerate(odd)
-        for address in (f"r{n}@example.com", word if " " in word else f"{word}@example.com")
-    ]
+    ends = {
+        "refuse@example.com": (State.FAILED, 1),
+        "later@example.com": (State.FAILED, 3),  # after its last attempt
+        "broken@example.com": (State.FAILED, 3),
+        "vanish@example.com": (State.IN_DOUBT, 1),
+        "slow@example.com": (State.ACCEPTED, 1),
+        "no address": (State.FAILED, 1),
+    }
+    addresses = [address for n, odd in enumerate(ends) for address in (f"r{n}@example.com", odd)]
     stream = office.stream(acme, [*addresses, "last@example.com"], kind=kind)
 
     office.send_all(stream)
 
-    states = office.states(stream)
-    assert {word: states[f"{word}@example.com"] for word in odd[:5]} == {
-        "refuse": State.FAILED,
-        "later": State.FAILED,  # after its last attempt
-        "broken": State.FAILED,
-        "vanish": State.IN_DOUBT,
-        "slow": State.ACCEPTED,
-    }
-    assert states["no address"] is State.FAILED
-    assert office.counts(stream) == {State.ACCEPTED: 8, State.FAILED: 4, State.IN_DOUBT: 1}
-    assert len(acme.taken_from(stream)) == 9  # what vanished was taken too
-    assert office.sent_once(acme, stream)
-
-
-def test_every_failure_keeps_its_code_its_words_and_its_attempts(tmp_path: Path) -> None:
-    acme = office.open_office(tmp_path, settings=AT_ONCE)
-    stream = office.stream(acme, [f"{w}@example.com" for w in ("refuse", "later", "vanish")])
-
-    office.send_all(stream)
-
-    assert office.attempts(stream) == {
-        "refuse@example.com": 1,
-        "later@example.com": 3,
-        "vanish@example.com": 1,
-    }
-    assert office.details(stream) == {
+    states, attempts = office.states(stream), office.attempts(stream)
+    assert {address: (states[address], attempts[address]) for address in ends} == ends
+    assert office.details(stream) >= {
         ("refused", "550 5.1.1", "The sandbox refuses this address."),
         ("try_later", "451 4.3.0", "The sandbox asks to try later."),
         ("in_doubt", "no_answer", "The sandbox took it and did not answer."),
     }
-    assert office.counts(stream) == {State.FAILED: 2, State.IN_DOUBT: 1}
+    assert office.counts(stream) == {State.ACCEPTED: 8, State.FAILED: 4, State.IN_DOUBT: 1}
+    assert len(acme.taken_from(stream)) == 9  # what vanished was taken too
+    assert office.sent_once(acme, stream)
 
 
 def test_a_mail_to_be_tried_later_waits_with_its_reason_and_time(tmp_path: Path) -> None:
@@ -106,9 +74,7 @@ def test_a_throttled_sender_rests_and_nobodys_attempts_are_counted(tmp_path: Pat
         later = office.stream(acme, ["r2@example.com"])
         office.until(lambda: office.waiting(later) == 1, dispatcher)
 
-    held = queries.find_stream(stream)
-    assert held is not None
-    [hold] = held.holds
+    [hold] = office.facts(stream).holds
     assert hold.reason is Reason.THROTTLED
     assert hold.until is not None
     assert hold.until > began + timedelta(seconds=15)
@@ -118,16 +84,13 @@ def test_a_throttled_sender_rests_and_nobodys_attempts_are_counted(tmp_path: Pat
     assert office.counts(later) == {State.WAITING: 1}
 
 
-def test_a_blocked_sender_is_held_without_an_end_and_nobody_fails(tmp_path: Path) -> None:
-    acme = office.open_office(tmp_path)
+def test_a_blocked_sender_is_held_without_an_end_and_nobody_fails(acme: office.Office) -> None:
     stream = office.stream(acme, ["r1@example.com", "block@example.com", "r2@example.com"])
 
     with office.dispatching() as dispatcher:
         office.until(lambda: office.waiting(stream) == 1, dispatcher)
 
-    held = queries.find_stream(stream)
-    assert held is not None
-    [hold] = held.holds
+    [hold] = office.facts(stream).holds
     assert (hold.reason, hold.until) == (Reason.SENDER_BLOCKED, None)
     assert "535 5.7.8" in hold.detail
     assert cast.batches(stream) == [(1, 2, 2, Reason.SENDER_BLOCKED)]

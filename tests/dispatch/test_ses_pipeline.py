@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from postledger.deliveries import ledger, queries
+from postledger.deliveries import ledger
 from postledger.deliveries.entries import Body, NewDelivery, StreamKind
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.dispatch import retry
 from postledger.observability import metrics, metrics_store
-from tests import cast
 from tests.deliveries import views
 from tests.deliveries.views import Row
 from tests.dispatch import office
@@ -205,14 +204,10 @@ def test_a_mail_that_ses_takes_is_received_validated_attempted_and_sent(tmp_path
         office.send_all(stream)
 
     [accepted] = fake.service.kept
-    *steps, sent = read_events(stream)
     log = views.only("email_logs", stream)
-    assert [row["type"] for row in (*steps, sent)] == [*STEPS, "SENT"]
-    assert steps[1]["metadata"] == {"attempt": 1, "validations": VALIDATIONS}
+    assert views.events(stream) == [*STEPS, "SENT"]
     assert (accepted.mail.recipients, log["status"]) == (("ann@example.com",), "SENT")
-    assert sent["metadata"]["sesMessageId"] == log["sesMessageId"] == accepted.message_id
-    assert sent["metadata"]["durationMs"] == log["durationMs"]
-    assert (log["attempts"], log["sentAt"], log["errorCode"]) == (1, sent["createdAt"], None)
+    assert (log["sesMessageId"], log["attempts"]) == (accepted.message_id, 1)
 
 
 def test_a_mail_for_which_ses_is_unavailable_at_first_is_scheduled_and_sent(
@@ -223,22 +218,10 @@ def test_a_mail_for_which_ses_is_unavailable_at_first_is_scheduled_and_sent(
         stream = enqueue(open_ses(fake, tmp_path), "ann@example.com")
         office.send_all(stream)
 
-    events = read_events(stream)
     log = views.only("email_logs", stream)
-    assert [row["type"] for row in events] == [*STEPS, "RETRY_SCHEDULED", *STEPS, "SENT"]
-    scheduled = events[3]["metadata"]
-    assert scheduled.pop("durationMs") >= 0
-    assert scheduled == {
-        "attempt": 1,
-        "outcome": "try_later",
-        "errorCode": "SES_SERVICE_UNAVAILABLE",
-        "errorCategory": "TRANSIENT_ERROR",
-        "errorMessage": "ServiceUnavailable: Service is unable to handle request.",
-        "originalCode": "ServiceUnavailable",
-        "willRetry": True,
-        "nextAttemptNumber": 2,
-        "backoffDelay": 100,
-    }
+    assert views.events(stream) == [*STEPS, "RETRY_SCHEDULED", *STEPS, "SENT"]
+    scheduled = read_events(stream)[3]["metadata"]
+    assert scheduled["errorMessage"] == "ServiceUnavailable: Service is unable to handle request."
     assert (log["status"], log["attempts"], log["errorCode"]) == ("SENT", 2, None)
     assert [accepted.message_id for accepted in fake.service.kept] == [log["sesMessageId"]]
 
@@ -250,21 +233,11 @@ def test_a_mail_that_ses_rejects_is_attempted_once_and_failed_for_good(tmp_path:
         stream = enqueue(open_ses(fake, tmp_path), "ann@example.com")
         office.send_all(stream)
 
-    *steps, failed = read_events(stream)
     log = views.only("email_logs", stream)
-    assert [row["type"] for row in (*steps, failed)] == [*STEPS, "FAILED"]
+    assert views.events(stream) == [*STEPS, "FAILED"]
     assert (fake.service.script.strikes, len(fake.service.kept)) == ([1], 0)
-    assert failed["metadata"].pop("durationMs") >= 0
-    assert failed["metadata"] == {
-        "attempt": 1,
-        "outcome": "refused",
-        "errorCode": "SES_MESSAGE_REJECTED",
-        "errorCategory": "PERMANENT_ERROR",
-        "errorMessage": "MessageRejected: Contains a virus.",
-        "originalCode": "MessageRejected",
-        "willRetry": False,
-    }
     assert (log["status"], log["errorCode"]) == ("FAILED", "SES_MESSAGE_REJECTED")
+    assert log["errorReason"] == "MessageRejected: Contains a virus."
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,9 +296,7 @@ def read_attempts(stream_id: int) -> list[Row]:
 
 
 def read_hold(stream_id: int) -> Reason | None:
-    facts = queries.find_stream(stream_id)
-    assert facts is not None
-    hold = cast.sender_hold(facts)
+    hold = office.sender_hold(stream_id)
     return hold.reason if hold else None
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,10 +14,8 @@ from postledger.deliveries.states import State
 from postledger.dispatch.dispatcher import Dispatcher
 from postledger.dispatch.models import Worker
 from postledger.dispatch.options import Options
-from postledger.providers.base import Accepted, OutgoingMessage
 from tests import cast
 from tests.dispatch import office, vendors
-from tests.dispatch.vendors import Answers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -28,14 +25,8 @@ def impatient(seconds: float) -> Options:
 
 
 def test_what_is_under_way_is_settled_and_the_rest_handed_back(tmp_path: Path) -> None:
-    async def slowly(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
-        for index, message in enumerate(window):
-            await asyncio.sleep(0.02)
-            handed.append(message.id)
-            yield index, Accepted(message.id)
-
     handed: list[str] = []
-    with vendors.registered(slowly, window_size=10):
+    with vendors.registered(vendors.slowly(handed), window_size=10):
         acme = office.open_office(tmp_path, kind=vendors.KIND)
         bulk = office.stream(acme, office.people(500))
         single = office.stream(acme, office.people(100), kind=StreamKind.TRANSACTIONAL)
@@ -72,8 +63,7 @@ def test_a_call_that_outlasts_the_grace_is_ended_and_only_what_was_handed_over_i
     assert not office.is_leased(hung)
 
 
-def test_a_dispatcher_that_was_told_to_stop_before_it_ran_ends_at_once(tmp_path: Path) -> None:
-    acme = office.open_office(tmp_path)
+def test_a_dispatcher_that_was_told_to_stop_before_it_ran_ends_at_once(acme: office.Office) -> None:
     stream = office.stream(acme, office.people(3))
 
     dispatcher = Dispatcher("worker", office.OPTIONS)
@@ -92,8 +82,7 @@ def test_a_worker_shows_that_it_lives_and_takes_its_sign_away_at_the_end(tmp_pat
     assert not Worker.objects.exists()
 
 
-def test_two_dispatchers_send_each_mail_once(tmp_path: Path) -> None:
-    acme = office.open_office(tmp_path)
+def test_two_dispatchers_send_each_mail_once(acme: office.Office) -> None:
     streams = [office.stream(acme, office.people(700), kind=kind) for kind in StreamKind]
 
     with office.dispatching(name="one") as one, office.dispatching(name="other") as other:

@@ -9,8 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from postledger.accounts import senders
-from postledger.deliveries import ledger, queries
-from postledger.deliveries.entries import Hold, StreamKind
+from postledger.deliveries import ledger
+from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -97,21 +97,15 @@ def test_what_has_no_answer_is_in_doubt_and_others_mail_goes_on(
     assert office.counts(fine) == {State.ACCEPTED: 3}
 
 
-def sender_hold(stream_id: int) -> Hold | None:
-    facts = queries.find_stream(stream_id)
-    assert facts is not None
-    return cast.sender_hold(facts)
-
-
 def test_a_provider_that_raises_is_held_and_leaves_one_round_in_doubt(tmp_path: Path) -> None:
     """H5: it left 200 doubts a second, for as long as there was mail."""
     with vendors.registered(raising_at_once, window_size=2) as stage:
         acme = office.open_office(tmp_path, kind=vendors.KIND)
         stream = office.stream(acme, office.people(500))
         with office.dispatching() as dispatcher:
-            office.until(lambda: sender_hold(stream) is not None, dispatcher)
+            office.until(lambda: office.sender_hold(stream) is not None, dispatcher)
             office.until(lambda: not dispatcher.is_busy)
-        held = sender_hold(stream)
+        held = office.sender_hold(stream)
         doubts = office.counts(stream)[State.IN_DOUBT]
         assert held is not None
         assert (held.reason, held.detail) == (Reason.PROVIDER_BROKEN, "It raised VendorError.")
@@ -126,10 +120,9 @@ def test_a_provider_that_raises_is_held_and_leaves_one_round_in_doubt(tmp_path: 
 
 
 def test_a_provider_that_breaks_again_is_held_twice_as_long_and_then_until_a_person_comes(
-    tmp_path: Path,
+    acme: office.Office,
 ) -> None:
     lengths: list[float | None] = []
-    acme = office.open_office(tmp_path)
     for _ in range(4):
         assert ledger.hold_broken_provider(acme.sender_id, actor="w", detail="It raised.")
         assert not ledger.hold_broken_provider(acme.sender_id, actor="w", detail="Others too.")
@@ -144,17 +137,13 @@ def test_a_provider_that_breaks_again_is_held_twice_as_long_and_then_until_a_per
 
 
 def test_calls_that_leave_nothing_but_doubts_hold_the_sender(tmp_path: Path) -> None:
-    async def unanswering(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
-        for index in range(len(window)):
-            yield index, InDoubt("no answer")
-
-    with vendors.registered(unanswering, window_size=1):
+    with vendors.registered(vendors.always(InDoubt("no answer")), window_size=1):
         acme = office.open_office(tmp_path, kind=vendors.KIND)
         stream = office.stream(acme, office.people(400))
         with office.dispatching() as dispatcher:
-            office.until(lambda: sender_hold(stream) is not None, dispatcher)
+            office.until(lambda: office.sender_hold(stream) is not None, dispatcher)
 
-    held = sender_hold(stream)
+    held = office.sender_hold(stream)
     assert held is not None
     assert held.reason is Reason.PROVIDER_BROKEN
     assert office.counts(stream)[State.IN_DOUBT] < 20
@@ -176,12 +165,12 @@ def test_every_sender_of_the_account_is_held_and_released_with_it(tmp_path: Path
     ledger.hold(second, reason=Reason.PAUSED, actor="alice")
 
     with office.dispatching() as dispatcher:
-        office.until(lambda: sender_hold(first) is not None, dispatcher)
-    holds = [sender_hold(first), sender_hold(second)]
+        office.until(lambda: office.sender_hold(first) is not None, dispatcher)
+    holds = [office.sender_hold(first), office.sender_hold(second)]
     ledger.release_sender(other.sender_id)
 
     assert [hold.reason if hold else None for hold in holds] == [Reason.THROTTLED] * 2
-    assert [sender_hold(first), sender_hold(second)] == [None, None]
+    assert [office.sender_hold(first), office.sender_hold(second)] == [None, None]
     [(is_due,)] = sql.rows(
         "SELECT due_at <= clock_timestamp() FROM deliveries_batch WHERE stream_id = %(stream)s",
         {"stream": first},
@@ -202,20 +191,19 @@ def test_every_sender_of_the_account_is_held_and_released_with_it(tmp_path: Path
 def test_what_one_answer_says_costs_no_other_answer(answer: Outcome, tmp_path: Path) -> None:
     """H6: one NUL in one answer made doubts of the two hundred beside it."""
 
-    async def script(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
-        for index, message in enumerate(window):
-            is_odd = message.recipient == "r7@example.com"
-            yield index, answer if is_odd else Accepted(message.id)
+    def say(message: OutgoingMessage) -> Outcome:
+        is_odd = message.recipient == "r7@example.com"
+        return answer if is_odd else Accepted(message.id)
 
     def is_accepted() -> bool:
-        held = sender_hold(stream)
+        held = office.sender_hold(stream)
         if held is not None and held.until is not None:
             holds.append(held.until - held.since)
             office.end_sender_holds(ago="2 minutes")
         return len(list_accepted(stream)) >= 299
 
     holds: list[timedelta] = []
-    with vendors.registered(script):
+    with vendors.registered(vendors.answering(say)):
         acme = office.open_office(tmp_path, kind=vendors.KIND)
         stream = office.stream(acme, office.people(300))
         with office.dispatching() as dispatcher:
@@ -239,16 +227,15 @@ QUOTED = [
 ]
 
 
-def quoting(line: bytes, victims: set[str]) -> vendors.Script:
+def quoting(line: bytes, victims: set[str]) -> Script:
     """A relay that asks the servers of recipients first, and repeats what those of some say."""
 
-    async def script(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
-        for index, message in enumerate(window):
-            code, _, text = (line % message.recipient.encode()).partition(b" ")
-            quoted = outcomes.refusal(Stage.RCPT, Reply(int(code), (text,)))
-            yield index, quoted if message.recipient in victims else Accepted(message.id)
+    def say(message: OutgoingMessage) -> Outcome:
+        code, _, text = (line % message.recipient.encode()).partition(b" ")
+        quoted = outcomes.refusal(Stage.RCPT, Reply(int(code), (text,)))
+        return quoted if message.recipient in victims else Accepted(message.id)
 
-    return script
+    return vendors.answering(say)
 
 
 @pytest.mark.parametrize("line", QUOTED)
@@ -260,7 +247,7 @@ def test_the_words_of_one_recipients_server_hold_no_sender(line: bytes, tmp_path
             office.until(lambda: len(list_accepted(stream)) == 19, dispatcher)
             office.until(lambda: not dispatcher.is_busy)
 
-    assert sender_hold(stream) is None
+    assert office.sender_hold(stream) is None
     assert office.counts(stream) == {State.ACCEPTED: 19, State.WAITING: 1}
     assert office.attempts(stream)["r0@example.com"] >= 1
 
@@ -274,10 +261,10 @@ def test_what_several_recipients_get_holds_the_sender_for_an_hour_at_most(
         acme = office.open_office(tmp_path, kind=vendors.KIND)
         stream = office.stream(acme, everybody)
         with office.dispatching() as dispatcher:
-            office.until(lambda: sender_hold(stream) is not None, dispatcher)
+            office.until(lambda: office.sender_hold(stream) is not None, dispatcher)
             office.until(lambda: not dispatcher.is_busy)
 
-    hold = sender_hold(stream)
+    hold = office.sender_hold(stream)
     assert hold is not None
     assert hold.until is not None
     assert hold.until - hold.since <= timedelta(hours=1)
@@ -328,9 +315,8 @@ def test_a_call_that_keeps_no_deadline_is_ended(tmp_path: Path) -> None:
     assert ("in_doubt", "no_answer", "No answer was reported.") in office.details(stream)
 
 
-def test_an_unforeseen_error_before_the_arm_fails_nobody(tmp_path: Path) -> None:
+def test_an_unforeseen_error_before_the_arm_fails_nobody(acme: office.Office) -> None:
     """Nobody died: mails that cannot be read wait and say so, and the others go."""
-    acme = office.open_office(tmp_path)
     stream = office.stream(acme, office.people(5), kind=StreamKind.TRANSACTIONAL)
     sql.rows(
         "UPDATE deliveries_body SET attachments = '[{\"broken\": 1}]' WHERE stream_id = %(stream)s"

@@ -15,9 +15,33 @@ type Answers = AsyncGenerator[tuple[int, Outcome]]
 type Script = Callable[[Sequence[OutgoingMessage], float], Answers]
 
 
-async def accepting(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
-    for index, message in enumerate(window):
-        yield index, Accepted(message.id)
+def answering(answer: Callable[[OutgoingMessage], Outcome]) -> Script:
+    """Says at once of every mail what `answer` says of it."""
+
+    async def script(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
+        for index, message in enumerate(window):
+            yield index, answer(message)
+
+    return script
+
+
+def always(outcome: Outcome) -> Script:
+    return answering(lambda _: outcome)
+
+
+accepting = answering(lambda message: Accepted(message.id))
+
+
+def slowly(handed: list[str]) -> Script:
+    """Takes one mail after the other, and notes their ids."""
+
+    async def script(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
+        for index, message in enumerate(window):
+            await asyncio.sleep(0.02)
+            handed.append(message.id)
+            yield index, Accepted(message.id)
+
+    return script
 
 
 @dataclass

@@ -37,9 +37,17 @@ for n in range(5):
 """
 
 
-@pytest.mark.parametrize(
-    ("wish", "code", "lines"),
-    [
+def run(wish: str) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "CRASH_AT": wish},
+        capture_output=True,
+        check=False,
+    )
+
+
+def test_a_process_dies_on_the_pass_or_the_mail_it_was_told_and_on_no_other() -> None:
+    for wish, code, lines in (
         ("after_arm:3", -9, 3),
         ("after_arm", -9, 1),
         ("before_arm:1", 0, 5),
@@ -47,28 +55,13 @@ for n in range(5):
         ("compose:r3@acme.example", -9, 4),
         ("compose:r9@acme.example", 0, 5),
         ("", 0, 5),
-    ],
-)
-def test_a_process_dies_on_the_pass_or_the_mail_it_was_told_and_on_no_other(
-    wish: str, code: int, lines: int
-) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env={**os.environ, "CRASH_AT": wish},
-        capture_output=True,
-        check=False,
-    )
-
-    assert (ended.returncode, len(ended.stdout.split())) == (code, lines)
+    ):
+        ended = run(wish)
+        assert (ended.returncode, len(ended.stdout.split())) == (code, lines), wish
 
 
 def test_a_point_that_does_not_exist_is_refused_at_the_start() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env={**os.environ, "CRASH_AT": "nowhere:1"},
-        capture_output=True,
-        check=False,
-    )
+    ended = run("nowhere:1")
 
     assert ended.returncode == 1
     assert b"'nowhere' is not a valid Point" in ended.stderr

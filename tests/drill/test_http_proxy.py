@@ -1,7 +1,5 @@
 """The drill's proxy before a vendor knows, without our client, which answers leave a doubt."""
 
-import pytest
-
 from tools.drill import sendgrid, ses
 
 TAKEN = b'{"MessageId": "0100"}'
@@ -13,9 +11,8 @@ def answer(status: int, body: bytes, *, name: str = "", message_id: str = "") ->
     return f"HTTP/1.1 {status} X\r\n{header}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-@pytest.mark.parametrize(
-    ("given", "code"),
-    [
+def test_an_answer_is_certain_only_if_it_is_whole_and_of_ses() -> None:
+    for given, code in (
         (answer(200, TAKEN), 250),
         (answer(400, b"{}", name="MessageRejected"), 550),
         (answer(400, b"{}", name="SendingPausedException"), 451),
@@ -27,20 +24,15 @@ def answer(status: int, body: bytes, *, name: str = "", message_id: str = "") ->
         (answer(502, b"<html>"), None),
         (b"\x00garbage", None),
         (b"", None),
-    ],
-)
-def test_an_answer_is_certain_only_if_it_is_whole_and_of_ses(
-    given: bytes, code: int | None
-) -> None:
-    assert ses.DIALECT.judge_answer(given) == code
+    ):
+        assert ses.DIALECT.judge_answer(given) == code, given
 
 
 ERRORS = b'{"errors": [{"message": "no", "field": null, "help": null}]}'
 
 
-@pytest.mark.parametrize(
-    ("given", "code"),
-    [
+def test_an_answer_is_certain_only_if_it_is_whole_and_of_sendgrid() -> None:
+    for given, code in (
         (answer(202, b"", message_id="m"), 250),
         (answer(400, ERRORS), 550),
         (answer(413, ERRORS), 550),
@@ -54,9 +46,5 @@ ERRORS = b'{"errors": [{"message": "no", "field": null, "help": null}]}'
         (answer(202, b"", message_id="m")[:-1], None),
         (answer(502, b"<html>"), None),
         (b"\x00garbage", None),
-    ],
-)
-def test_an_answer_is_certain_only_if_it_is_whole_and_of_sendgrid(
-    given: bytes, code: int | None
-) -> None:
-    assert sendgrid.DIALECT.judge_answer(given) == code
+    ):
+        assert sendgrid.DIALECT.judge_answer(given) == code, given

@@ -52,20 +52,20 @@ def test_a_naive_dispatcher_that_is_killed_sends_twice_and_is_found_out(
     assert figures.duplicates == KILLS
 
 
-def test_a_dispatcher_that_swaps_two_mails_is_found_out(books: Path, server: Smtp) -> None:
-    _finish("swap", books, server)
+@pytest.mark.parametrize(
+    ("kind", "broken", "swapped", "without_cause"),
+    [
+        ("swap", {Rule.RIGHT_RECIPIENT, Rule.NO_PHANTOM}, MAILS, 0),
+        ("give-up", {Rule.END_HAS_CAUSE}, 0, len(range(0, MAILS, 3))),
+    ],
+)
+def test_a_dispatcher_that_swaps_mails_or_fails_them_untried_is_found_out(
+    kind: str, broken: set[Rule], swapped: int, without_cause: int, books: Path, server: Smtp
+) -> None:
+    _finish(kind, books, server)
 
     rules, figures = _verdict(books, server)
-    assert rules == {Rule.RIGHT_RECIPIENT, Rule.NO_PHANTOM}
-    assert figures.swapped == MAILS
-
-
-def test_a_dispatcher_that_fails_a_mail_untried_is_found_out(books: Path, server: Smtp) -> None:
-    _finish("give-up", books, server)
-
-    rules, figures = _verdict(books, server)
-    assert rules == {Rule.END_HAS_CAUSE}
-    assert figures.without_cause == len(range(0, MAILS, 3))
+    assert (rules, figures.swapped, figures.without_cause) == (broken, swapped, without_cause)
 
 
 def test_a_dispatcher_that_settles_another_epochs_window_is_found_out(

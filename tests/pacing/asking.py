@@ -1,6 +1,6 @@
 """A worker in a process of its own: asks for mails, and prints the moments it was granted.
 
-python asking.py <Redis URL> <rate> <horizon in seconds> <mails to take> <file>
+python asking.py <Redis URL> <rate> <mails to take> <file>
 
 It ends when it has so many mails and the file exists.
 """
@@ -31,10 +31,8 @@ _EVER = Day(
 )
 
 
-async def ask(url: str, rate: float, ahead: float, least: int, end: Path) -> list[int]:
-    horizon = Horizon(
-        start=ahead, end=ahead, reserved_start=ahead, reserved_end=ahead, lifetime=ahead
-    )
+async def ask(url: str, rate: float, least: int, end: Path) -> list[int]:
+    horizon = Horizon(start=0.1, end=0.1, reserved_start=0.1, reserved_end=0.1, lifetime=0.1)
     limiter = Limiter(url, horizon, timeout=60)
     request = Request(50, SenderLimits(1, AccountLimits(1), _EVER, rate=rate))
     moments: list[int] = []
@@ -51,6 +49,6 @@ async def ask(url: str, rate: float, ahead: float, least: int, end: Path) -> lis
 
 
 if __name__ == "__main__":
-    _, url, rate, ahead, least, end = sys.argv
-    moments = asyncio.run(ask(url, float(rate), float(ahead), int(least), Path(end)))
+    _, url, rate, least, end = sys.argv
+    moments = asyncio.run(ask(url, float(rate), int(least), Path(end)))
     print(json.dumps(moments))  # noqa: T201

@@ -140,6 +140,22 @@ def test_what_a_stream_cannot_use_goes_to_the_others() -> None:
     assert {share.bound_by for share in shares.values()} == {"sender", "account"}
 
 
+def test_a_week_of_millions_of_mails_has_hardly_more_stretches_than_one_of_thousands() -> None:
+    hours = WorkingHours("Europe/Berlin", (Span(time(6), time(23)),))
+    counts = []
+    for mails in (10_000, 10_000_000):
+        limits: dict[str, Limit] = {
+            "hourly": PerHour(mails // 100),
+            "daily": PerDay(mails * 15 // 100, "Europe/Berlin"),
+        }
+        plan = plan_one(Stream(mails, ("hourly", "daily"), (hours,)), **limits)
+        result = forecast(plan, NOW)["run"]
+        assert result.ends_at is not None
+        assert result.ends_at - NOW > timedelta(days=5)
+        counts.append(len(result.stretches))
+    assert counts[1] < 2 * counts[0]
+
+
 def choose_hours(dice: random.Random) -> WorkingHours:
     zone = dice.choice(["Europe/Berlin", "America/New_York", "UTC", "Asia/Kolkata"])
     spans = tuple(

@@ -18,12 +18,19 @@ CLOSED = WorkingHours(BERLIN, OFFICE.spans, frozenset())
 
 
 def at(text: str, zone: str = BERLIN, *, fold: int = 0) -> datetime:
-    local = datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone), fold=fold)
+    """This local time, unless the text says itself that it is in UTC."""
+    moment = datetime.fromisoformat(text)
+    local = moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(zone), fold=fold)
     return local.astimezone(UTC)
 
 
 def open_daily(opens: time, closes: time, zone: str = BERLIN) -> WorkingHours:
     return WorkingHours(zone, (Span(opens, closes),))
+
+
+SHOP = WorkingHours(BERLIN, (Span(time(14), time(18)), Span(time(8), time(12))))
+NINE = open_daily(time(9), time(17))
+EARLY = open_daily(time(2, 30), time(17))
 
 
 def test_the_next_opening_is_exact() -> None:
@@ -39,15 +46,19 @@ def test_the_next_opening_is_exact() -> None:
         (NIGHT, "2026-11-21 05:59", "2026-11-21 05:59"),
         (NIGHT, "2026-11-21 06:00", "2026-11-27 22:00"),
         (NIGHT, "2026-11-20 05:00", "2026-11-20 22:00"),  # Thursday's night has no span
+        # Several spans in any order.
+        (SHOP, "2026-11-17 12:00", "2026-11-17 14:00"),
+        (SHOP, "2026-11-17 18:00", "2026-11-18 08:00"),
+        # The local time stays over both changes of the clock.
+        (NINE, "2026-03-28 18:00", "2026-03-29T07:00Z"),
+        (NINE, "2026-10-24 18:00", "2026-10-25T08:00Z"),
+        # A time that the clock skips comes when it has moved on, and a whole span not at all.
+        (EARLY, "2026-03-29 01:59", "2026-03-29 03:00"),
+        (open_daily(time(2, 15), time(2, 45)), "2026-03-29 01:59", "2026-03-30 02:15"),
     ):
-        assert hours.find_next_opening([given_hours], at(now)) == at(opening), now
-        assert hours.is_open([given_hours], at(now)) is (now == opening), now
-
-
-def test_a_day_may_have_several_spans_in_any_order() -> None:
-    shop = WorkingHours(BERLIN, (Span(time(14), time(18)), Span(time(8), time(12))))
-    assert hours.find_next_opening([shop], at("2026-11-17 12:00")) == at("2026-11-17 14:00")
-    assert hours.find_next_opening([shop], at("2026-11-17 18:00")) == at("2026-11-18 08:00")
+        assert hours.find_next_opening([given_hours], at(now)) == at(opening), (given_hours, now)
+        assert hours.is_open([given_hours], at(now)) is (now == opening)
+    assert not hours.is_open([EARLY], at("2026-03-29 03:00") - timedelta.resolution)
 
 
 def test_equal_times_are_24_hours() -> None:
@@ -59,13 +70,10 @@ def test_equal_times_are_24_hours() -> None:
     assert hours.find_next_opening([weekdays], saturday) == at("2026-11-23 00:00")
 
 
-def test_hours_without_weekdays_never_open() -> None:
+def test_hours_without_weekdays_never_open_and_no_hours_are_always_open() -> None:
     assert hours.find_next_opening([CLOSED], at("2026-11-17 12:00")) is None
     assert hours.find_next_opening([OFFICE, CLOSED], at("2026-11-17 12:00")) is None
     assert not hours.is_open([CLOSED], at("2026-11-17 12:00"))
-
-
-def test_where_there_are_no_hours_it_is_always_open() -> None:
     assert hours.is_open([], at("2026-11-22 03:00"))
 
 
@@ -74,33 +82,11 @@ def test_weekdays_that_do_not_exist_are_refused() -> None:
         WorkingHours(BERLIN, OFFICE.spans, frozenset({7}))
 
 
-def test_an_opening_keeps_its_local_time_over_both_changes() -> None:
-    nine = open_daily(time(9), time(17))
-    assert hours.find_next_opening([nine], at("2026-03-28 18:00")) == datetime(
-        2026, 3, 29, 7, tzinfo=UTC
-    )
-    assert hours.find_next_opening([nine], at("2026-10-24 18:00")) == datetime(
-        2026, 10, 25, 8, tzinfo=UTC
-    )
-
-
-def test_an_opening_that_the_clock_skips_comes_when_the_clock_has_moved_on() -> None:
-    early = open_daily(time(2, 30), time(17))
-    assert hours.find_next_opening([early], at("2026-03-29 01:59")) == at("2026-03-29 03:00")
-    assert not hours.is_open([early], at("2026-03-29 03:00") - timedelta.resolution)
-
-
-def test_a_span_that_the_clock_skips_is_left_out() -> None:
-    skipped = open_daily(time(2, 15), time(2, 45))
-    assert hours.find_next_opening([skipped], at("2026-03-29 01:59")) == at("2026-03-30 02:15")
-
-
 def test_an_opening_that_the_clock_shows_twice_comes_once() -> None:
-    early = open_daily(time(2, 30), time(17))
     first = at("2026-10-25 02:30")
-    assert hours.find_next_opening([early], at("2026-10-25 01:00")) == first
-    assert hours.is_open([early], at("2026-10-25 02:10", fold=1))
-    assert hours.is_open([early], at("2026-10-25 02:30", fold=1))
+    assert hours.find_next_opening([EARLY], at("2026-10-25 01:00")) == first
+    assert hours.is_open([EARLY], at("2026-10-25 02:10", fold=1))
+    assert hours.is_open([EARLY], at("2026-10-25 02:30", fold=1))
 
 
 def test_a_closing_that_the_clock_shows_twice_comes_once() -> None:
@@ -132,41 +118,30 @@ def test_hours_that_never_meet_have_no_opening() -> None:
 
 
 def test_the_next_day_starts_with_its_first_moment() -> None:
+    newfoundland = "America/St_Johns"
     for zone, now, start in (
-        (BERLIN, "2026-11-17T22:59:59+00:00", "2026-11-18 00:00"),
-        (BERLIN, "2026-11-17T23:00:00+00:00", "2026-11-19 00:00"),
-        (BERLIN, "2028-02-28T12:00:00+00:00", "2028-02-29 00:00"),
-        ("Asia/Beirut", "2026-03-28T12:00:00+00:00", "2026-03-29 01:00"),  # no midnight that day
-        ("America/St_Johns", "2010-11-07T02:30:30+00:00", "2010-11-08 00:00"),  # the first 00:00:30
+        (BERLIN, "2026-11-17T22:59:59Z", "2026-11-18 00:00"),
+        (BERLIN, "2026-11-17T23:00:00Z", "2026-11-19 00:00"),
+        (BERLIN, "2028-02-28T12:00:00Z", "2028-02-29 00:00"),
+        ("Asia/Beirut", "2026-03-28T12:00:00Z", "2026-03-29 01:00"),  # no midnight that day
+        (newfoundland, "2010-11-07T02:30:30Z", "2010-11-08 00:00"),  # the first 00:00:30
     ):
-        assert hours.find_next_day(zone, datetime.fromisoformat(now)) == at(start, zone), now
+        assert hours.find_next_day(zone, at(now)) == at(start, zone)
+    # It is ahead after clocks were set back to the day before.
+    now = at("2010-11-06 23:30", newfoundland, fold=1)
+    assert hours.find_next_day(newfoundland, now) == at("2010-11-07 00:00", newfoundland, fold=1)
 
 
-def test_the_next_day_is_ahead_after_clocks_were_set_back_to_the_day_before() -> None:
-    now = at("2010-11-06 23:30", "America/St_Johns", fold=1)
-    next_day = at("2010-11-07 00:00", "America/St_Johns", fold=1)
-    assert hours.find_next_day("America/St_Johns", now) == next_day
-
-
-def test_a_daily_limit_ends_with_the_next_days_opening() -> None:
-    shop = WorkingHours(BERLIN, (Span(time(8), time(12)), Span(time(14), time(18))))
-    now = at("2026-11-17 11:00")
-    assert hours.find_daily_resume([shop], BERLIN, now) == at("2026-11-18 08:00")
-    assert hours.find_daily_resume([OFFICE], BERLIN, at("2026-11-20 11:00")) == at(
-        "2026-11-23 09:00"
-    )
-
-
-def test_a_daily_limit_ends_at_nine_where_no_hours_open() -> None:
-    for given_hours in ([], [CLOSED]):
-        assert hours.find_daily_resume(given_hours, BERLIN, at("2026-11-17 00:30")) == at(
-            "2026-11-18 09:00"
-        )
-
-
-def test_a_daily_limit_ends_with_the_day_if_the_hours_are_open_then() -> None:
-    now = at("2026-11-20 23:00")
-    assert hours.find_daily_resume([NIGHT], BERLIN, now) == at("2026-11-21 00:00")
+def test_a_daily_limit_ends_with_the_next_days_opening_or_at_nine() -> None:
+    rows: list[tuple[list[WorkingHours], str, str]] = [
+        ([SHOP], "2026-11-17 11:00", "2026-11-18 08:00"),
+        ([OFFICE], "2026-11-20 11:00", "2026-11-23 09:00"),
+        ([], "2026-11-17 00:30", "2026-11-18 09:00"),
+        ([CLOSED], "2026-11-17 00:30", "2026-11-18 09:00"),
+        ([NIGHT], "2026-11-20 23:00", "2026-11-21 00:00"),  # open as the day begins
+    ]
+    for given_hours, now, resumes in rows:
+        assert hours.find_daily_resume(given_hours, BERLIN, at(now)) == at(resumes), given_hours
 
 
 _ZONES = st.sampled_from(

@@ -99,15 +99,10 @@ def test_a_day_of_another_zone_is_filled_anew(one: Paced) -> None:
 
 
 def test_an_empty_quota_refuses_the_first_mail_until_the_next_sync(one: Paced) -> None:
-    request = ask_for(1, quota=_quota(0))
-    one.prepare(request)
-    assert refusals(one.ask(request)) == {Limit.QUOTA: NEXT_SYNC}
-
-
-def test_an_overdrawn_quota_refuses(one: Paced) -> None:
-    request = ask_for(1, quota=_quota(-20))
-    one.prepare(request)
-    assert refusals(one.ask(request)) == {Limit.QUOTA: NEXT_SYNC}
+    one.prepare(ask_for(1, quota=_quota(0)))
+    for remaining in (0, -20):
+        request = ask_for(1, quota=_quota(remaining))
+        assert refusals(one.ask(request)) == {Limit.QUOTA: NEXT_SYNC}
 
 
 def test_a_later_sync_counts_from_its_mark_and_an_older_one_changes_nothing(one: Paced) -> None:

@@ -10,15 +10,16 @@ import pytest
 from redis import Redis
 
 from postledger.pacing.limits import MICROSECONDS
-from tests.pacing.paced import fullest_second, least_interval
+from tests.pacing.paced import fullest_second, least_interval, settle
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
+RATE = 500
 _ASKING = Path(__file__).with_name("asking.py")
 
 
-def _start(url: str, rate: int, ahead: float, least: int, end: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, str(_ASKING), url, str(rate), str(ahead), str(least), str(end)]
+def _start(url: str, end: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, str(_ASKING), url, str(RATE), "50", str(end)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
@@ -31,39 +32,22 @@ def _read_moments(workers: list[subprocess.Popen[str]]) -> list[int]:
     return moments
 
 
-def _settle(redis: Redis) -> None:
-    """Lets Redis look as if it had been there for long."""
-    redis.flushall()
-    redis.set("postledger:pacing:server", f"{redis.info('server')['run_id']}:1")
-
-
-def test_two_processes_together_keep_one_rate(redis_url: str, tmp_path: Path) -> None:
-    """Ten seconds' worth of moments, asked for ahead."""
-    rate = 100
-    with Redis.from_url(redis_url) as redis:
-        _settle(redis)
-        workers = [_start(redis_url, rate, 120, rate * 5, tmp_path) for _ in range(2)]
-        moments = _read_moments(workers)
-    assert len(moments) >= rate * 10
-    assert least_interval(moments) >= MICROSECONDS / rate
-    assert fullest_second(moments) <= rate + max(1, rate * 0.02)
-
-
 def test_two_processes_keep_the_rate_while_redis_is_emptied_ten_times(
     redis_url: str, tmp_path: Path
 ) -> None:
     end = tmp_path / "end"
     with Redis.from_url(redis_url) as redis:
-        _settle(redis)
-        workers = [_start(redis_url, 500, 0.1, 50, end) for _ in range(2)]
+        redis.flushall()
+        settle(redis)
+        workers = [_start(redis_url, end) for _ in range(2)]
         for _ in range(10):
             _wait_for_grants(redis)
             redis.flushall()
         end.touch()
         moments = _read_moments(workers)
     assert len(moments) >= 100
-    assert least_interval(moments) >= MICROSECONDS / 500
-    assert fullest_second(moments) <= 500 * 1.02
+    assert least_interval(moments) >= MICROSECONDS / RATE
+    assert fullest_second(moments) <= RATE * 1.02
 
 
 def _wait_for_grants(redis: Redis) -> None:

@@ -198,22 +198,19 @@ def test_another_server_with_the_same_data_is_filled_before_it_grants(
         assert isinstance(other.ask(ask_for(1)), Unfilled)
 
 
-def test_without_redis_workers_divide_the_rate() -> None:
+def test_without_redis_workers_divide_the_rate_and_counted_limits_make_mail_wait() -> None:
     request = ask_for(1, rate=12, account_rate=100)
     assert divide_rates(request, 4) == LocalPace(sender=3, account=20)
     assert divide_rates(replace(request, is_reserved=True), 4) == LocalPace(sender=3, account=25)
     assert divide_rates(ask_for(1), 4) == LocalPace(sender=inf, account=inf)
     assert divide_rates(request, 0) == divide_rates(request, 1)
-
-
-def test_without_redis_counted_limits_make_mail_wait() -> None:
-    for request_ in (
+    for counted in (
         ask_for(1, per_hour=1),
         ask_for(1, per_day=1),
         ask_for(1, member=MemberLimit(3, per_day=1)),
         ask_for(1, quota=Quota(1, 1, 1, None, NOON)),
     ):
-        assert divide_rates(request_, 4) is None, request_
+        assert divide_rates(counted, 4) is None, counted
 
 
 def test_what_was_sent_before_a_limit_was_added_counts(two: Paced) -> None:

@@ -88,7 +88,5 @@ def test_mail_goes_on_when_more_is_left_than_before() -> None:
         (known(None, ago=None), 5, True),  # the provider may have refused mail before
         (known(None, ago=None), 0, False),
     ):
-        assert quota.shows_more(before, QuotaReading(remaining), Mark("a", 40)) is is_more, (
-            before,
-            remaining,
-        )
+        shown = quota.shows_more(before, QuotaReading(remaining), Mark("a", 40))
+        assert shown is is_more, (before, remaining)

@@ -5,6 +5,7 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -20,16 +21,15 @@ from postledger.pacing import quota, quota_sync, stored
 from postledger.pacing.limiter import Limiter
 from postledger.pacing.limits import (
     Figures,
-    Granted,
     Limit,
     Outcome,
-    Refused,
     Request,
     Reserve,
     Unfilled,
 )
 from postledger.providers.base import QuotaReading
 from tests import cast
+from tests.pacing.paced import granted, refusals
 from tools.fakes.http.faults import AnswerError, DelayAnswer, Rule
 from tools.fakes.http.server import serving_in_thread
 from tools.fakes.sendgrid.account import ApiKey
@@ -126,6 +126,11 @@ def ask(url: str, count: int, figures: Figures | None = None) -> Outcome:
     return asyncio.run(play())
 
 
+def take(url: str, count: int) -> int:
+    """How many mails the limiter grants."""
+    return granted(ask(url, count)).count
+
+
 def send(fake: FakeSes, count: int) -> None:
     for _ in range(count):
         fake.service.account.quota.count(1, datetime.now(UTC))
@@ -153,7 +158,7 @@ def test_an_account_is_read_by_itself_from_its_first_sender_on(
 def test_mail_that_waits_has_the_quota_read_each_minute(fake: FakeSes, clean_redis: str) -> None:
     account = attach_ses(fake)
     cast.stream(mails=1)
-    assert isinstance(ask(clean_redis, 1), Granted)
+    assert take(clean_redis, 1) == 1
 
     quota_sync.sync_due(clean_redis, settle_time=timedelta())
 
@@ -177,20 +182,14 @@ def test_a_quota_of_0_holds_the_first_mail(fake: FakeSes, clean_redis: str) -> N
     account = attach_ses(fake)
     quota_sync.sync_due(clean_redis)
 
-    outcome = ask(clean_redis, 1)
-
-    assert isinstance(outcome, Refused)
-    [refusal] = outcome.refusals
-    assert refusal.limit is Limit.QUOTA
-    assert refusal.until == stored_quota(account).next_sync_at
+    until = stored_quota(account).next_sync_at
+    assert refusals(ask(clean_redis, 1)) == {Limit.QUOTA: until}
 
     fake.service.account.quota = Quota(5, UNLIMITED)
     bring_forward(account)
     quota_sync.sync_due(clean_redis)
 
-    outcome = ask(clean_redis, 10)
-    assert isinstance(outcome, Granted)
-    assert outcome.count == 5
+    assert take(clean_redis, 10) == 5
 
 
 def test_an_unlimited_account_has_no_limit(fake: FakeSes, clean_redis: str) -> None:
@@ -199,7 +198,7 @@ def test_an_unlimited_account_has_no_limit(fake: FakeSes, clean_redis: str) -> N
     quota_sync.sync_due(clean_redis)
 
     assert stored_quota(account).remaining is None
-    assert isinstance(ask(clean_redis, 50), Granted)
+    assert take(clean_redis, 50) == 50
 
 
 def test_neither_a_lagging_count_nor_other_systems_let_more_go_than_the_provider_takes(
@@ -209,20 +208,30 @@ def test_neither_a_lagging_count_nor_other_systems_let_more_go_than_the_provider
     account = attach_ses(fake)
     cast.stream(mails=1)
     quota_sync.sync_due(clean_redis, settle_time=timedelta())
-    granted = ask(clean_redis, 12)
-    assert isinstance(granted, Granted)
-    send(fake, granted.count)
+    send(fake, take(clean_redis, 12))
     account_quota.sent_by_others = 10
 
     bring_forward(account)
     quota_sync.sync_due(clean_redis, settle_time=timedelta(seconds=0.6))
 
     assert stored_quota(account).remaining == 8
-    outcome = ask(clean_redis, 50)
-    assert isinstance(outcome, Granted)
-    send(fake, outcome.count)  # one mail more would be refused
-    assert outcome.count == 8
-    assert isinstance(ask(clean_redis, 1), Refused)
+    assert take(clean_redis, 50) == 8  # one mail more would be refused
+    send(fake, 8)
+    assert refusals(ask(clean_redis, 1))
+
+
+@contextmanager
+def while_it_is_read(
+    fake: FakeSes, url: str, settle_time: timedelta = quota.SETTLE_TIME
+) -> Iterator[None]:
+    """Inside, the provider has been asked and has not answered."""
+    fake.set_faults(Rule(DelayAnswer(1.0), operation="GetAccount", times=1))
+    reading = threading.Thread(target=sync_on_thread, args=(url, settle_time))
+    reading.start()
+    while not fake.service.script.strikes[0]:
+        threading.Event().wait(0.01)
+    yield
+    reading.join()
 
 
 def test_what_was_granted_while_the_provider_was_asked_counts(
@@ -232,21 +241,13 @@ def test_what_was_granted_while_the_provider_was_asked_counts(
     fake.service.account.quota = Quota(30, UNLIMITED)
     account = attach_ses(fake)
     quota_sync.sync_due(clean_redis)
-    ask(clean_redis, 5)
-    send(fake, 5)
+    send(fake, take(clean_redis, 5))
     bring_forward(account)
-    fake.set_faults(Rule(DelayAnswer(1.0), operation="GetAccount"))
-    reading = threading.Thread(target=sync_on_thread, args=(clean_redis,))
-    reading.start()
-    while not fake.service.script.strikes[0]:
-        threading.Event().wait(0.01)
-    assert isinstance(ask(clean_redis, 7), Granted)
-    reading.join()
 
-    outcome = ask(clean_redis, 50)
+    with while_it_is_read(fake, clean_redis):
+        assert take(clean_redis, 7) == 7
 
-    assert isinstance(outcome, Granted)
-    assert outcome.count == 30 - 5 - 7
+    assert take(clean_redis, 50) == 30 - 5 - 7
 
 
 def test_mail_that_begins_beside_the_first_reading_is_not_stopped_by_it(
@@ -255,22 +256,11 @@ def test_mail_that_begins_beside_the_first_reading_is_not_stopped_by_it(
     """The limiter was filled without a quota: only a reading with a mark tells it what is left."""
     fake.service.account.quota = Quota(30, UNLIMITED)
     attach_ses(fake)
-    fake.set_faults(Rule(DelayAnswer(1.0), operation="GetAccount", times=1))
-    reading = threading.Thread(
-        target=sync_on_thread, args=(clean_redis,), kwargs={"settle_time": timedelta()}
-    )
-    reading.start()
-    while not fake.service.script.strikes[0]:
-        threading.Event().wait(0.01)
-    granted = ask(clean_redis, 7)
-    assert isinstance(granted, Granted)
-    send(fake, granted.count)
-    reading.join()
 
-    outcome = ask(clean_redis, 50)
+    with while_it_is_read(fake, clean_redis, settle_time=timedelta()):
+        send(fake, take(clean_redis, 7))
 
-    assert isinstance(outcome, Granted)
-    assert outcome.count == 23
+    assert take(clean_redis, 50) == 23
 
 
 def sync_on_thread(url: str, settle_time: timedelta = quota.SETTLE_TIME) -> int:

@@ -15,6 +15,7 @@ from psycopg import sql as pg
 from postledger.deliveries import audit, ledger
 from postledger.deliveries.entries import Claim, Entry, Evidence, Window, accepted
 from postledger.deliveries.ledger import Planned, sql
+from tests import cast
 
 PATIENCE = 120.0
 NOW = datetime.now(UTC)
@@ -88,6 +89,13 @@ class Running[T]:
 
 def start[T](verb: Verb[T]) -> Running[T]:
     return Running(verb)
+
+
+def waiting[T](verb: Verb[T]) -> Running[T]:
+    """A verb that waits for somebody's lock; fails when it does not."""
+    running = start(verb)
+    running.must_wait()
+    return running
 
 
 @contextmanager
@@ -173,6 +181,15 @@ def accept_all(*windows: Window) -> list[Entry]:
 def proof(position: int, *, try_number: int = 1) -> Evidence:
     """A provider's event: it took this try."""
     return Evidence(try_number, accepted(position, message_id=f"event-{position}"), "webhook")
+
+
+def claim(stream_id: int, *, limit: int = 5) -> Claim | None:
+    return ledger.claim(stream_id, holder="worker", limit=limit, lease_time=cast.LEASE)
+
+
+def arm(claim: Claim, *windows: Window) -> list[Window]:
+    """Arms these windows, or each batch as one."""
+    return ledger.arm(claim, windows or whole(claim), lease_time=cast.LEASE)
 
 
 def whole(claim: Claim) -> list[Window]:

@@ -4,16 +4,15 @@ import sys
 import time
 
 from postledger.deliveries import ledger, queries
-from postledger.deliveries.entries import Claim, Window
+from postledger.deliveries.entries import Claim
 from postledger.deliveries.reasons import Reason
-from tests import cast
 from tests.races import collide
 
 
 def work(stream: int) -> None:
     """Hands mail over, and prints the positions."""
     while not _is_cancelled(stream):
-        claim = ledger.claim(stream, holder="worker", limit=5, lease_time=cast.LEASE)
+        claim = collide.claim(stream)
         if claim is None:
             time.sleep(0.002)
         else:
@@ -21,8 +20,8 @@ def work(stream: int) -> None:
 
 
 def _hand_over(claim: Claim) -> None:
-    windows = [Window(batch, batch.hi) for batch in claim.batches]
-    armed = ledger.arm(claim, windows, lease_time=cast.LEASE)
+    windows = collide.whole(claim)
+    armed = collide.arm(claim)
     sys.stdout.writelines(f"{window.batch.lo}\n" for window in armed)
     assert ledger.settle(claim, armed, results=collide.accept_all(*armed)).lost == []
     refused = [window.batch for window in windows if window not in armed]

@@ -30,8 +30,7 @@ def test_whoever_looks_while_an_alert_is_being_opened_waits_and_opens_none() -> 
     found = [Finding(Cause.IN_DOUBT, now, 1)]
 
     with collide.uncommitted(partial(watching.keep_alerts, acme.pk, found, now=now)):
-        second = collide.start(partial(watching.keep_alerts, acme.pk, found, now=now))
-        second.must_wait()
+        second = collide.waiting(partial(watching.keep_alerts, acme.pk, found, now=now))
     second.answer()
 
     assert house.alerts() == [("in_doubt", "", True, False)]

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from postledger.deliveries import entries, ledger, queries
-from postledger.deliveries.entries import Batch, Claim, Settled, Window
+from postledger.deliveries.entries import Batch, Settled, Window
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from tests import cast
@@ -18,18 +18,13 @@ def _cancel(stream: int) -> bool:
     return ledger.cancel(stream, actor="alice")
 
 
-def _arm(claim: Claim, window: Window) -> list[Window]:
-    return ledger.arm(claim, [window], lease_time=cast.LEASE)
-
-
 def test_a_cancel_waits_for_the_arm_under_way_and_spares_its_window() -> None:
     stream = cast.stream(mails=10)
     claim = cast.claim(stream)
     window = Window(claim.batches[0], 4)
 
-    with collide.uncommitted(partial(_arm, claim, window)):
-        cancel = collide.start(partial(_cancel, stream))
-        cancel.must_wait()
+    with collide.uncommitted(partial(collide.arm, claim, window)):
+        cancel = collide.waiting(partial(_cancel, stream))
     assert cancel.answer()
     assert ledger.drain(stream) == 0
 
@@ -39,7 +34,6 @@ def test_a_cancel_waits_for_the_arm_under_way_and_spares_its_window() -> None:
     assert ledger.drain(stream) == 6
     books = queries.read_books([stream])[stream]
     assert (books.counts[State.ACCEPTED], books.counts[State.CANCELLED]) == (4, 6)
-    assert collide.findings(stream) == []
 
 
 def test_an_arm_waits_for_the_cancel_under_way_and_refuses_then() -> None:
@@ -48,11 +42,9 @@ def test_an_arm_waits_for_the_cancel_under_way_and_refuses_then() -> None:
     [window] = collide.whole(claim)
 
     with collide.uncommitted(partial(_cancel, stream)):
-        arm = collide.start(partial(_arm, claim, window))
-        arm.must_wait()
+        arm = collide.waiting(partial(collide.arm, claim, window))
 
     assert arm.answer() == []
-    assert collide.findings(stream) == []
 
 
 def test_a_drain_passes_over_what_is_being_claimed() -> None:
@@ -64,10 +56,9 @@ def test_a_drain_passes_over_what_is_being_claimed() -> None:
         claim = claiming.answer()
 
     [window] = collide.whole(claim)
-    assert _arm(claim, window) == []
+    assert collide.arm(claim, window) == []
     ledger.wait(claim, claim.batches, reason=Reason.HANDED_BACK)
     assert ledger.drain(stream) == 10
-    assert collide.findings(stream) == []
 
 
 def test_a_drain_passes_over_what_is_being_settled_and_ends_its_retry_later() -> None:
@@ -85,7 +76,6 @@ def test_a_drain_passes_over_what_is_being_settled_and_ends_its_retry_later() ->
 
     assert ledger.drain(stream) == 1
     assert cast.states(stream) == {0: State.ACCEPTED, 1: State.CANCELLED, 2: State.IN_DOUBT}
-    assert collide.findings(stream) == []
 
 
 def test_a_claim_passes_over_what_is_being_drained() -> None:
@@ -93,13 +83,8 @@ def test_a_claim_passes_over_what_is_being_drained() -> None:
     _cancel(stream)
 
     with collide.uncommitted(partial(ledger.drain, stream)) as drain:
-        claim = collide.start(
-            lambda: ledger.claim(stream, holder="late", limit=5, lease_time=cast.LEASE)
-        )
-        assert claim.answer() is None
+        assert collide.start(partial(collide.claim, stream)).answer() is None
         assert drain.answer() == 10
-
-    assert collide.findings(stream) == []
 
 
 def test_an_event_that_waits_for_the_drain_still_turns_cancelled_into_accepted() -> None:
@@ -110,14 +95,12 @@ def test_an_event_that_waits_for_the_drain_still_turns_cancelled_into_accepted()
     _cancel(stream)
 
     with collide.uncommitted(partial(ledger.drain, stream)) as drain:
-        event = collide.start(lambda: ledger.record(stream, [collide.proof(1)]))
-        event.must_wait()
+        event = collide.waiting(lambda: ledger.record(stream, [collide.proof(1)]))
         assert drain.answer() == 3
 
     assert event.answer() == 1
     books = queries.read_books([stream])[stream]
     assert (books.counts[State.ACCEPTED], books.counts[State.CANCELLED]) == (1, 2)
-    assert collide.findings(stream) == []
 
 
 def test_two_drains_and_four_workers_share_a_cancelled_stream_without_touching_armed_mail() -> None:
@@ -140,16 +123,15 @@ def test_two_drains_and_four_workers_share_a_cancelled_stream_without_touching_a
     assert 60 <= len(handed_over) < 6_000
     assert first or second
     assert cast.batches(stream) == []
-    assert collide.findings(stream) == []
 
 
 def _work(stream: int, is_cancelled: threading.Event, *, cancels_at: int | None) -> list[int]:
     sent: list[int] = []
-    while claim := ledger.claim(stream, holder="worker", limit=1, lease_time=cast.LEASE):
+    while claim := collide.claim(stream, limit=1):
         batch: Batch | None = claim.batches[0]
         while batch:
             window = Window(batch, min(batch.lo + 20, batch.hi))
-            if not _arm(claim, window):
+            if not collide.arm(claim, window):
                 ledger.wait(claim, [batch], reason=Reason.HANDED_BACK)
                 break
             positions = range(batch.lo, window.to)

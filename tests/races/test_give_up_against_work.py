@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from postledger.deliveries import entries, ledger, queries
-from postledger.deliveries.entries import Claim, StreamKind, Window
+from postledger.deliveries.entries import StreamKind, Window
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from tests import cast
@@ -31,28 +31,18 @@ def _release() -> bool:
     return ledger.release_sender(cast.sender().pk)
 
 
-def _claim(stream: int) -> Claim | None:
-    return ledger.claim(stream, holder="worker", limit=5, lease_time=cast.LEASE)
-
-
-def _arm(claim: Claim, window: Window) -> list[Window]:
-    return ledger.arm(claim, [window], lease_time=cast.LEASE)
-
-
 def test_a_release_waits_for_the_giving_up_under_way_and_a_worker_finds_nothing_of_it() -> None:
     stream = cast.stream(mails=10)
     _stay_blocked()
 
     with collide.uncommitted(partial(ledger.give_up, stream)) as giving_up:
-        release = collide.start(_release)
-        release.must_wait()
-        assert _claim(stream) is None
+        release = collide.waiting(_release)
+        assert collide.claim(stream) is None
         assert giving_up.answer() == 10
 
     assert release.answer()
-    assert _claim(stream) is None
+    assert collide.claim(stream) is None
     assert set(cast.states(stream).values()) == {State.FAILED}
-    assert collide.findings(stream) == []
 
 
 def test_giving_up_waits_for_the_release_under_way_and_fails_nothing_then() -> None:
@@ -60,15 +50,13 @@ def test_giving_up_waits_for_the_release_under_way_and_fails_nothing_then() -> N
     _stay_blocked()
 
     with collide.uncommitted(_release):
-        giving_up = collide.start(partial(ledger.give_up, stream))
-        giving_up.must_wait()
+        giving_up = collide.waiting(partial(ledger.give_up, stream))
 
     assert giving_up.answer() == 0
-    claim = _claim(stream)
+    claim = collide.claim(stream)
     assert claim is not None
     [window] = collide.whole(claim)
-    assert _arm(claim, window) == [window]
-    assert collide.findings(stream) == []
+    assert collide.arm(claim, window) == [window]
 
 
 @pytest.mark.parametrize("action", ["hold", "release"])
@@ -86,8 +74,7 @@ def test_giving_up_waits_for_a_person_who_acts_on_a_stream_and_fails_nothing_the
     )
 
     with collide.uncommitted(act):
-        giving_up = collide.start(partial(ledger.give_up, stream))
-        giving_up.must_wait()
+        giving_up = collide.waiting(partial(ledger.give_up, stream))
 
     assert giving_up.answer() == 0
     assert set(cast.states(stream).values()) == {State.WAITING}
@@ -102,11 +89,10 @@ def test_giving_up_passes_over_what_was_being_claimed_when_the_block_came() -> N
         claim = claiming.answer()
 
     [window] = collide.whole(claim)
-    assert _arm(claim, window) == []
+    assert collide.arm(claim, window) == []
     assert ledger.give_up(stream) == 0
     ledger.wait(claim, claim.batches, reason=Reason.HANDED_BACK)
     assert ledger.give_up(stream) == 10
-    assert collide.findings(stream) == []
 
 
 def test_a_block_waits_for_the_arm_under_way_and_its_window_is_not_given_up() -> None:
@@ -114,9 +100,8 @@ def test_a_block_waits_for_the_arm_under_way_and_its_window_is_not_given_up() ->
     claim = cast.claim(stream)
     window = Window(claim.batches[0], 4)
 
-    with collide.uncommitted(partial(_arm, claim, window)):
-        block = collide.start(cast.block)
-        block.must_wait()
+    with collide.uncommitted(partial(collide.arm, claim, window)):
+        block = collide.waiting(cast.block)
     assert block.answer()
     cast.let_block_run_out()
     assert ledger.give_up(stream) == 0
@@ -125,7 +110,6 @@ def test_a_block_waits_for_the_arm_under_way_and_its_window_is_not_given_up() ->
     ledger.wait(claim, claim.batches, reason=Reason.HANDED_BACK)
     assert settled.counts == {State.ACCEPTED: 4}
     assert ledger.give_up(stream) == 6
-    assert collide.findings(stream) == []
 
 
 def test_an_event_that_waits_for_the_giving_up_still_turns_failed_into_accepted() -> None:
@@ -134,14 +118,12 @@ def test_an_event_that_waits_for_the_giving_up_still_turns_failed_into_accepted(
     _stay_blocked()
 
     with collide.uncommitted(partial(ledger.give_up, stream)) as giving_up:
-        event = collide.start(lambda: ledger.record(stream, [collide.proof(1)]))
-        event.must_wait()
+        event = collide.waiting(lambda: ledger.record(stream, [collide.proof(1)]))
         assert giving_up.answer() == 3
 
     assert event.answer() == 1
     books = queries.read_books([stream])[stream]
     assert (books.counts[State.ACCEPTED], books.counts[State.FAILED]) == (1, 2)
-    assert collide.findings(stream) == []
 
 
 def test_three_at_once_give_each_mail_up_once() -> None:
@@ -153,7 +135,6 @@ def test_three_at_once_give_each_mail_up_once() -> None:
     assert sum(counts) == 1_000
     assert queries.read_books([stream])[stream].counts[State.FAILED] == 1_000
     assert cast.batches(stream) == []
-    assert collide.findings(stream) == []
 
 
 def _give_all_up(stream: int) -> int:
@@ -208,7 +189,6 @@ def test_processes_that_work_and_give_up_at_once_share_the_mail_of_a_blocked_sen
     assert set(handed_over) == {at for at, state in states.items() if state is State.ACCEPTED}
     assert set(states.values()) == {State.ACCEPTED, State.FAILED}
     assert len(states) == mails
-    assert collide.findings(stream) == []
 
 
 def _block_and_release(stream: int) -> int:

@@ -69,19 +69,13 @@ def test_a_hold_waits_for_the_arm_under_way(brake: Brake) -> None:
     claim = cast.claim(stream)
     [window] = collide.whole(claim)
 
-    with collide.uncommitted(partial(_arm, claim, window)) as arm:
-        hold = collide.start(partial(brake.hold, stream))
-        hold.must_wait()
+    with collide.uncommitted(partial(collide.arm, claim, window)) as arm:
+        hold = collide.waiting(partial(brake.hold, stream))
         assert arm.answer()
 
     assert hold.answer()
     results = collide.accept_all(window)
     assert ledger.settle(claim, [window], results=results).counts == {State.ACCEPTED: 10}
-    assert collide.findings(stream) == []
-
-
-def _arm(claim: Claim, window: Window) -> bool:
-    return bool(ledger.arm(claim, [window], lease_time=cast.LEASE))
 
 
 @pytest.mark.parametrize("brake", BRAKES)
@@ -91,12 +85,10 @@ def test_an_arm_waits_for_the_hold_under_way_and_refuses_then(brake: Brake) -> N
     [window] = collide.whole(claim)
 
     with collide.uncommitted(partial(brake.hold, stream)):
-        arm = collide.start(partial(_arm, claim, window))
-        arm.must_wait()
+        arm = collide.waiting(partial(collide.arm, claim, window))
 
     assert not arm.answer()
     assert collide.batch_column(stream, "armed_to") == {0: None}
-    assert collide.findings(stream) == []
 
 
 @pytest.mark.parametrize("brake", BRAKES)
@@ -108,9 +100,8 @@ def test_a_hold_does_not_wait_for_a_claim_and_what_it_took_is_not_armed(brake: B
         claim = claiming.answer()
 
     [window] = collide.whole(claim)
-    assert not _arm(claim, window)
-    assert ledger.claim(stream, holder="rival", limit=1, lease_time=cast.LEASE) is None
-    assert collide.findings(stream) == []
+    assert not collide.arm(claim, window)
+    assert collide.claim(stream) is None
 
 
 @pytest.mark.parametrize("brake", BRAKES)
@@ -133,7 +124,6 @@ def test_after_a_hold_no_window_becomes_armed_whoever_tries(brake: Brake) -> Non
             assert brake.release(stream)
 
     assert queries.read_books([stream])[stream].counts[State.ACCEPTED] == len(taken)
-    assert collide.findings(stream) == []
 
 
 def _work_goes_on(taken: list[Window]) -> None:
@@ -150,7 +140,7 @@ def _press(claim: Claim, taken: list[Window], ends: threading.Event) -> None:
     batch: Batch = claim.batches[0]
     while not ends.is_set() and batch.lo < batch.hi:
         window = Window(batch, batch.lo + 1)
-        if not _arm(claim, window):
+        if not collide.arm(claim, window):
             continue
         ledger.settle(claim, [window], results=collide.accept_all(window))
         batch = cast.again(batch, lo=window.to)

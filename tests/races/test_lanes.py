@@ -25,9 +25,9 @@ def _has_lane(stream: int) -> bool:
 
 
 def _finish(stream: int) -> None:
-    while claim := ledger.claim(stream, holder="worker", limit=50, lease_time=cast.LEASE):
+    while claim := collide.claim(stream, limit=50):
         windows = collide.whole(claim)
-        assert ledger.arm(claim, windows, lease_time=cast.LEASE) == windows
+        assert collide.arm(claim, *windows) == windows
         ledger.settle(claim, windows, results=collide.accept_all(*windows))
 
 
@@ -39,20 +39,17 @@ def test_a_lane_is_not_retired_while_work_is_being_added() -> None:
 
     assert _has_lane(stream)
     assert ledger.next_streams(limit=5) == [stream]
-    assert collide.findings(stream) == []
 
 
 def test_work_added_while_the_lane_is_being_retired_waits_and_brings_it_back() -> None:
     stream = cast.stream()
 
     with collide.uncommitted(_retire) as retire:
-        enqueue = collide.start(partial(cast.enqueue, stream, range(3)))
-        enqueue.must_wait()
+        enqueue = collide.waiting(partial(cast.enqueue, stream, range(3)))
         assert retire.answer() == 1
 
     assert enqueue.answer() == [0, 1, 2]
     assert ledger.next_streams(limit=5) == [stream]
-    assert collide.findings(stream) == []
 
 
 def test_a_requeue_while_the_lane_is_being_retired_waits_and_brings_it_back() -> None:
@@ -61,13 +58,13 @@ def test_a_requeue_while_the_lane_is_being_retired_waits_and_brings_it_back() ->
     ledger.settle(claim, [window], results=[entries.refused(0, code="550")])
 
     with collide.uncommitted(_retire) as retire:
-        requeue = collide.start(lambda: ledger.requeue(stream, [SeenDelivery(0, 1)], actor="alice"))
-        requeue.must_wait()
+        requeue = collide.waiting(
+            lambda: ledger.requeue(stream, [SeenDelivery(0, 1)], actor="alice")
+        )
         assert retire.answer() == 1
 
     assert requeue.answer() == [0]
     assert ledger.next_streams(limit=5) == [stream]
-    assert collide.findings(stream) == []
 
 
 def test_a_stream_with_work_always_has_its_lane_however_often_lanes_are_retired() -> None:
@@ -83,8 +80,6 @@ def test_a_stream_with_work_always_has_its_lane_however_often_lanes_are_retired(
         while time.monotonic() < began + 2 or min(rounds.values()) < 4 or sum(retired) < 4:
             assert collide.findings(*streams) == []
             assert time.monotonic() < began + collide.PATIENCE, (rounds, retired)
-
-    assert collide.findings(*streams) == []
 
 
 def _keep_retiring(retired: list[int], ends: threading.Event) -> None:

@@ -47,8 +47,7 @@ def test_who_is_removed_while_they_join_is_removed() -> None:
     with collide.uncommitted(partial(_lock, user)):
         joining = collide.start(join)
         joining.must_wait()  # it has the member, and has not noted anything yet
-        removal = collide.start(partial(_remove, member_id))
-        removal.must_wait()
+        removal = collide.waiting(partial(_remove, member_id))
 
     joining.answer()
     removal.answer()
@@ -60,8 +59,7 @@ def test_who_joins_meanwhile_gets_no_further_invitation() -> None:
     join = partial(invitations.join_as_user, token, user=user, now=NOW)
 
     with collide.uncommitted(join):
-        invitation = collide.start(partial(_renew, member_id))
-        invitation.must_wait()
+        invitation = collide.waiting(partial(_renew, member_id))
 
     with pytest.raises(AlreadyJoinedError):
         invitation.answer()
@@ -79,8 +77,7 @@ def test_of_two_people_who_claim_one_address_one_has_it_and_the_other_is_refused
     wanted = "vera@new.example"
 
     with collide.uncommitted(partial(_change_address, vera, wanted)):
-        late = collide.start(partial(_change_address, olga, wanted))
-        late.must_wait()
+        late = collide.waiting(partial(_change_address, olga, wanted))
 
     with pytest.raises(AddressTakenError, match="Somebody else signs in with this address"):
         late.answer()
@@ -96,8 +93,7 @@ def test_a_link_to_a_new_address_that_is_used_twice_at_once_works_once() -> None
     )
 
     with collide.uncommitted(use):
-        again = collide.start(use)
-        again.must_wait()
+        again = collide.waiting(use)
 
     with pytest.raises(AddressLinkUnknownError):
         again.answer()
@@ -107,8 +103,7 @@ def test_who_joins_while_their_address_changes_does_not_join_with_the_former_one
     member_id, user, token = _invite()
 
     with collide.uncommitted(partial(_change_address, user, "vera@new.example")):
-        joining = collide.start(partial(invitations.join_as_user, token, user=user, now=NOW))
-        joining.must_wait()
+        joining = collide.waiting(partial(invitations.join_as_user, token, user=user, now=NOW))
 
     with pytest.raises(InvitationUnknownError):
         joining.answer()
@@ -120,8 +115,7 @@ def test_who_is_removed_while_their_address_changes_is_removed() -> None:
     invitations.join_as_user(token, user=user, now=NOW)
 
     with collide.uncommitted(partial(_change_address, user, "vera@new.example")):
-        removal = collide.start(partial(_remove, member_id))
-        removal.must_wait()
+        removal = collide.waiting(partial(_remove, member_id))
 
     removal.answer()
     assert Member.objects.get(pk=member_id).removed_at == NOW

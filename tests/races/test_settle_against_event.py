@@ -17,14 +17,12 @@ def test_an_event_that_waits_for_the_settle_finds_nothing_left_to_say() -> None:
     claim, window = cast.armed(stream)
 
     with collide.uncommitted(partial(_accept, claim, window)) as settle:
-        event = collide.start(lambda: ledger.record(stream, [collide.proof(3)]))
-        event.must_wait()
+        event = collide.waiting(lambda: ledger.record(stream, [collide.proof(3)]))
         assert settle.answer().counts == {State.ACCEPTED: 10}
 
     assert event.answer() == 0
     assert [collide.column(stream, "attempts")[n] for n in range(10)] == [1] * 10
     assert queries.read_books([stream])[stream].counts[State.ACCEPTED] == 10
-    assert collide.findings(stream) == []
 
 
 def _accept(claim: Claim, window: Window) -> Settled:
@@ -36,14 +34,12 @@ def test_a_settle_that_waits_for_the_event_books_only_the_others() -> None:
     claim, window = cast.armed(stream)
 
     with collide.uncommitted(lambda: ledger.record(stream, [collide.proof(3)])) as event:
-        settle = collide.start(partial(_accept, claim, window))
-        settle.must_wait()
+        settle = collide.waiting(partial(_accept, claim, window))
         assert event.answer() == 1
 
     assert settle.answer() == Settled(counts={State.ACCEPTED: 9}, retried=0, lost=[])
     assert [collide.column(stream, "attempts")[n] for n in range(10)] == [1] * 10
     assert queries.read_books([stream])[stream].counts[State.ACCEPTED] == 10
-    assert collide.findings(stream) == []
 
 
 def test_a_settle_that_waits_for_the_event_retries_nothing_that_was_accepted() -> None:
@@ -51,13 +47,11 @@ def test_a_settle_that_waits_for_the_event_retries_nothing_that_was_accepted() -
     claim, window = cast.armed(stream)
 
     with collide.uncommitted(lambda: ledger.record(stream, [collide.proof(2)])):
-        settle = collide.start(partial(_try_later, claim, window))
-        settle.must_wait()
+        settle = collide.waiting(partial(_try_later, claim, window))
 
     assert settle.answer().retried == 4
     assert cast.states(stream)[2] is State.ACCEPTED
     assert cast.batches(stream) == [(0, 2, 2, "retry"), (3, 5, 2, "retry")]
-    assert collide.findings(stream) == []
 
 
 def _later(window: Window) -> list[Entry]:
@@ -77,7 +71,7 @@ def test_settles_and_events_over_many_batches_count_each_mail_once_and_never_dea
         stream = cast.stream(StreamKind.TRANSACTIONAL, mails=60)
         claim = cast.claim(stream, limit=60)
         windows = collide.whole(claim)
-        assert ledger.arm(claim, windows, lease_time=cast.LEASE) == windows
+        assert collide.arm(claim, *windows) == windows
         backwards = [collide.proof(window.batch.lo) for window in reversed(windows)]
         collide.together(
             [
@@ -92,23 +86,9 @@ def test_settles_and_events_over_many_batches_count_each_mail_once_and_never_dea
         assert queries.read_books([stream])[stream].counts[State.ACCEPTED] == 60
         streams.append(stream)
 
-    assert collide.findings(*streams) == []
-
 
 def _settle_whole(claim: Claim, windows: list[Window]) -> int:
     return len(ledger.settle(claim, windows, results=collide.accept_all(*windows)).lost)
-
-
-def test_arm_refuses_what_an_event_closed_after_it_was_composed() -> None:
-    stream = cast.stream(mails=5)
-    claim = cast.claim(stream)
-    [window] = collide.whole(claim)
-    assert len(queries.read_waiting([window])) == 5
-
-    collide.start(lambda: ledger.record(stream, [collide.proof(2)])).answer()
-
-    assert ledger.arm(claim, [window], lease_time=cast.LEASE) == []
-    assert collide.findings(stream) == []
 
 
 def test_arm_waits_for_an_event_under_way_and_refuses_then() -> None:
@@ -118,11 +98,9 @@ def test_arm_waits_for_an_event_under_way_and_refuses_then() -> None:
 
     with collide.uncommitted(lambda: ledger.record(stream, [collide.proof(2)])):
         assert len(queries.read_waiting([window])) == 5
-        arm = collide.start(lambda: ledger.arm(claim, [window], lease_time=cast.LEASE))
-        arm.must_wait()
+        arm = collide.waiting(partial(collide.arm, claim, window))
 
     assert arm.answer() == []
-    assert collide.findings(stream) == []
 
 
 def test_an_event_that_waits_for_an_arm_leaves_the_window_to_its_settle() -> None:
@@ -130,13 +108,11 @@ def test_an_event_that_waits_for_an_arm_leaves_the_window_to_its_settle() -> Non
     claim = cast.claim(stream)
     [window] = collide.whole(claim)
 
-    with collide.uncommitted(lambda: ledger.arm(claim, [window], lease_time=cast.LEASE)):
-        event = collide.start(lambda: ledger.record(stream, [collide.proof(2)]))
-        event.must_wait()
+    with collide.uncommitted(partial(collide.arm, claim, window)):
+        event = collide.waiting(lambda: ledger.record(stream, [collide.proof(2)]))
 
     assert event.answer() == 1
     assert _accept(claim, window).counts == {State.ACCEPTED: 4}
-    assert collide.findings(stream) == []
 
 
 @pytest.mark.parametrize("kind", [StreamKind.CAMPAIGN, StreamKind.TRANSACTIONAL])
@@ -156,7 +132,7 @@ def test_an_event_that_waits_for_a_settle_outdates_the_retry_that_replaced_the_b
         event.must_stop()
         # The retry is there and the event has not committed: nobody may compose from it.
         assert cast.batches(stream) == [(at, at + 1, 2, "retry")]
-        early = ledger.claim(stream, holder="early", limit=1, lease_time=cast.LEASE)
+        early = collide.claim(stream)
         assert early is None
         assert event.answer() == 1
 
@@ -167,7 +143,6 @@ def test_an_event_that_waits_for_a_settle_outdates_the_retry_that_replaced_the_b
     assert ledger.arm(late, [retry], lease_time=cast.LEASE, verdicts=[]) == []
     assert cast.batches(stream) == []
     assert cast.states(stream) == {at: State.ACCEPTED}
-    assert collide.findings(stream) == []
 
 
 def test_an_event_outdates_a_retry_that_was_claimed_before_it_got_its_lock() -> None:
@@ -180,6 +155,5 @@ def test_an_event_outdates_a_retry_that_was_claimed_before_it_got_its_lock() -> 
     with collide.uncommitted(lambda: ledger.record(stream, [collide.proof(1)])):
         assert [one.position for one in queries.read_waiting([second])] == [0, 1, 2]
 
-    assert ledger.arm(retry, [second], lease_time=cast.LEASE) == []
+    assert collide.arm(retry, second) == []
     assert cast.states(stream)[1] is State.ACCEPTED
-    assert collide.findings(stream) == []

@@ -35,37 +35,31 @@ def test_a_requeue_waits_for_the_planner_that_supersedes_and_does_nothing() -> N
     stream = _failed()
 
     with collide.uncommitted(partial(_supersede, stream)) as planner:
-        requeue = collide.start(partial(_requeue, stream))
-        requeue.must_wait()
+        requeue = collide.waiting(partial(_requeue, stream))
         assert planner.answer() == 1
 
     assert requeue.answer() == []
     assert cast.states(stream) == {0: State.CANCELLED}
-    assert collide.findings(stream) == []
 
 
 def test_a_planner_waits_for_the_requeue_under_way_and_leaves_the_mail_to_its_run() -> None:
     stream = _failed()
 
     with collide.uncommitted(partial(_requeue, stream)) as requeue:
-        planner = collide.start(partial(_supersede, stream))
-        planner.must_wait()
+        planner = collide.waiting(partial(_supersede, stream))
         assert requeue.answer() == [0]
 
     assert planner.answer() == 0
     assert cast.states(stream) == {0: State.WAITING}
-    assert collide.findings(stream) == []
 
 
 def test_a_failure_that_was_handed_over_while_the_planner_waited_is_not_superseded() -> None:
     stream = _failed(mails=2)
 
     with collide.uncommitted(partial(_requeue, stream, 0)):
-        planner = collide.start(partial(_supersede, stream))
-        planner.must_wait()
+        planner = collide.waiting(partial(_supersede, stream))
         assert _requeue(stream, 1) == [1]
         cast.book(stream, lambda at: entries.refused(at, code="550"))
 
     assert planner.answer() == 0
     assert cast.states(stream) == {0: State.WAITING, 1: State.FAILED}
-    assert collide.findings(stream) == []

@@ -35,7 +35,6 @@ def test_a_second_sweep_finds_nothing_where_the_first_is_at_work() -> None:
     assert second.answer() == NOTHING
     assert [collide.column(stream, "attempts")[n] for n in range(20)] == [1] * 10 + [0] * 10
     assert cast.batches(stream) == [(10, 20, 1, "lease_lost")]
-    assert collide.findings(stream) == []
 
 
 def test_two_sweeps_that_share_the_lost_leases_do_not_deadlock_over_the_directory() -> None:
@@ -55,7 +54,6 @@ def test_two_sweeps_that_share_the_lost_leases_do_not_deadlock_over_the_director
     assert [sweep.answer().given_back for sweep in sweeps] == [1, 1]
     ledger.sweep()
     assert sql.rows("SELECT token FROM deliveries_lease", {}) == []
-    assert collide.findings(stream) == []
 
 
 def _lock(lease: int) -> None:
@@ -70,7 +68,7 @@ def test_three_sweeps_at_once_share_the_lost_leases_and_book_each_window_once() 
         claims = [cast.claim(stream, limit=6) for _ in range(20)]
         for claim in claims:
             windows = collide.whole(claim)[:4]
-            assert len(ledger.arm(claim, windows, lease_time=cast.LEASE)) == 4
+            assert len(collide.arm(claim, *windows)) == 4
             cast.run_out(claim.lease)
         swept = collide.together([partial(ledger.sweep, limit=50)] * 3)
         while (rest := ledger.sweep(limit=50)) != NOTHING:
@@ -86,7 +84,6 @@ def test_three_sweeps_at_once_share_the_lost_leases_and_book_each_window_once() 
         streams.append(stream)
 
     assert sql.rows("SELECT token FROM deliveries_lease", {}) == []
-    assert collide.findings(*streams) == []
 
 
 def test_two_sweeps_at_once_halve_a_batch_that_kills_its_workers_once() -> None:
@@ -105,8 +102,6 @@ def test_two_sweeps_at_once_halve_a_batch_that_kills_its_workers_once() -> None:
         assert [(lo, hi) for lo, hi, _, _ in cast.batches(stream)] == [(0, 8), (8, 16)]
         streams.append(stream)
 
-    assert collide.findings(*streams) == []
-
 
 def test_a_wait_after_the_sweep_changes_nothing() -> None:
     stream = cast.stream(mails=20)
@@ -119,7 +114,6 @@ def test_a_wait_after_the_sweep_changes_nothing() -> None:
 
     assert collide.batch_column(stream, "lease") == {0: rival.lease}
     assert cast.batches(stream) == [(0, 20, 1, "lease_lost")]
-    assert collide.findings(stream) == []
 
 
 def test_a_wait_that_comes_while_the_sweep_is_at_work_changes_nothing() -> None:
@@ -128,12 +122,10 @@ def test_a_wait_that_comes_while_the_sweep_is_at_work_changes_nothing() -> None:
     cast.run_out(claim.lease)
 
     with collide.uncommitted(ledger.sweep):
-        wait = collide.start(partial(_wait, claim))
-        wait.must_wait()
+        wait = collide.waiting(partial(_wait, claim))
 
     assert wait.answer() == []
     assert cast.batches(stream) == [(0, 20, 1, "lease_lost")]
-    assert collide.findings(stream) == []
 
 
 def test_a_sweep_passes_over_a_batch_that_is_being_given_back() -> None:
@@ -146,7 +138,6 @@ def test_a_sweep_passes_over_a_batch_that_is_being_given_back() -> None:
 
     assert ledger.sweep() == NOTHING
     assert cast.batches(stream) == [(0, 20, 1, "outside_hours")]
-    assert collide.findings(stream) == []
 
 
 def test_a_sweep_passes_over_a_batch_that_is_being_armed_and_finds_its_lease_renewed() -> None:
@@ -156,7 +147,7 @@ def test_a_sweep_passes_over_a_batch_that_is_being_armed_and_finds_its_lease_ren
     assert claim is not None
     window = Window(claim.batches[0], 10)
 
-    with collide.uncommitted(lambda: ledger.arm(claim, [window], lease_time=cast.LEASE)) as arm:
+    with collide.uncommitted(partial(collide.arm, claim, window)) as arm:
         while not _is_over(claim):
             time.sleep(0.1)
         assert collide.start(ledger.sweep).answer() == NOTHING
@@ -164,7 +155,6 @@ def test_a_sweep_passes_over_a_batch_that_is_being_armed_and_finds_its_lease_ren
 
     assert ledger.sweep() == NOTHING
     assert ledger.settle(claim, [window], results=collide.accept_all(window)).lost == []
-    assert collide.findings(stream) == []
 
 
 def _is_over(claim: Claim) -> bool:
@@ -182,8 +172,7 @@ def test_an_arm_that_waits_for_the_sweep_is_refused() -> None:
     cast.run_out(claim.lease)
 
     with collide.uncommitted(ledger.sweep):
-        arm = collide.start(lambda: ledger.arm(claim, collide.whole(claim), lease_time=cast.LEASE))
+        arm = collide.start(partial(collide.arm, claim))
         assert arm.answer() == []
 
     assert cast.batches(stream) == [(0, 20, 1, "lease_lost")]
-    assert collide.findings(stream) == []

@@ -1,6 +1,5 @@
 """A copy of a database, with the same secrets, sends nothing; the original goes on."""
 
-import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +8,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from django.conf import settings
 from django.db import connection
 from psycopg import sql as pg
 
@@ -17,6 +15,7 @@ from postledger.deliveries.states import State
 from tests.cli import installations
 from tests.dispatch import office
 from tests.workers import brokers
+from tests.workers.worker_processes import started
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
@@ -70,29 +69,19 @@ def test_a_copy_sends_nothing(copy: Callable[[str, str], None], tmp_path: Path) 
     acme = office.open_office(tmp_path)
     stream = office.stream(acme, office.people(20))
 
-    with copy_database(copy) as url, brokers.own_queues() as prefix:
-        environment = {
-            **os.environ,
-            "DATABASE_URL": url,
-            "SECRET_KEY": settings.SECRET_KEY,
-            "QUEUE_PREFIX": prefix,
-            "STATE_FOLDER": str(tmp_path / "state"),
-        }
-        log = tmp_path / "log"
-        with log.open("wb") as out:
-            command = [str(installations.POSTLEDGER), "worker", "--beat"]
-            worker = subprocess.Popen(command, env=environment, stdout=out, stderr=out)
-        try:
-            office.until(
-                lambda: bool(ask_database(url, "SELECT count(*) > 0 FROM dispatch_worker")),
-                patience=120,
-            )
-            time.sleep(3)  # of polling, in which a mail would go
-            epoch = ask_database(url, "SELECT max(number) FROM deliveries_epoch")
-            states = ask_database(url, "SELECT array_agg(DISTINCT state) FROM deliveries_delivery")
-        finally:
-            worker.kill()
-            worker.wait(30)
+    log, state = tmp_path / "log", str(tmp_path / "state")
+    with (
+        copy_database(copy) as url,
+        brokers.own_queues() as prefix,
+        started(log, "--beat", DATABASE_URL=url, QUEUE_PREFIX=prefix, STATE_FOLDER=state),
+    ):
+        office.until(
+            lambda: bool(ask_database(url, "SELECT count(*) > 0 FROM dispatch_worker")),
+            patience=120,
+        )
+        time.sleep(3)  # of polling, in which a mail would go
+        epoch = ask_database(url, "SELECT max(number) FROM deliveries_epoch")
+        states = ask_database(url, "SELECT array_agg(DISTINCT state) FROM deliveries_delivery")
 
     assert acme.taken() == []
     assert isinstance(epoch, int)

@@ -15,37 +15,48 @@ from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.dispatch.models import Worker
 from postledger.workers import tasks
-from tests import cast
+from tests import cast, children
 from tests.cli import installations
 from tests.dispatch import office
 from tests.workers import brokers
-from tests.workers.worker_processes import end_process, within, worker
+from tests.workers.worker_processes import child, end_process, within, worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_worker_answers_bells_and_ends_when_it_is_told_to(tmp_path: Path) -> None:
+def test_a_worker_answers_bells_also_after_its_line_was_cut_and_ends_when_it_is_told_to(
+    tmp_path: Path,
+) -> None:
     acme = office.open_office(tmp_path)
     stream = office.stream(acme, kind=StreamKind.TRANSACTIONAL)
     log = tmp_path / "log"
 
-    with brokers.own_queues() as prefix, worker(log, prefix=prefix) as process:
+    with (
+        brokers.own_queues() as prefix,
+        brokers.line() as line,
+        worker(log, prefix=prefix, broker=line.url) as process,
+    ):
         app = brokers.celery_app(prefix)
         assert within(120, lambda: b" ready." in log.read_bytes())
-        # Without beat the loop looks every five seconds, and last after the mail before: that it
-        # finds all of them in time by itself is impossible.
-        rung = []
-        for number in range(3):
+
+        def ring(number: int) -> bool:
+            time.sleep(0.5)  # the look that follows work is over
             office.enqueue(stream, [f"r{number}@example.com"])
             app.send_task("postledger.wake", args=[stream], retry=False)
-            rung.append(within(4, lambda: not office.waiting(stream)))
-            time.sleep(0.5)  # the look that follows work is over
+            return within(4, lambda: not office.waiting(stream))
+
+        # Without beat the loop looks every five seconds, and last after the mail before: that it
+        # finds all of them in time by itself is impossible.
+        rung = [ring(number) for number in range(3)]
+        line.cut()
+        assert within(120, lambda: log.read_bytes().count(b"Connected to") == 2)
+        rung += [ring(number) for number in (3, 4)]
         code = end_process(process)
         app.close()
 
-    assert rung == [True, True, True]
+    assert rung == [True] * 5
     assert code == 0
-    assert office.counts(stream) == {State.ACCEPTED: 3}
+    assert office.counts(stream) == {State.ACCEPTED: 5}
     assert not Worker.objects.exists()
 
 
@@ -95,54 +106,6 @@ def test_a_worker_that_is_told_to_stop_finishes_its_calls_and_doubts_nothing(
     assert not office.is_leased(bulk)
 
 
-def test_a_worker_without_its_broker_sends_what_is_due_and_ends_when_it_is_told_to(
-    tmp_path: Path,
-) -> None:
-    acme = office.open_office(tmp_path)
-    first = office.stream(acme, office.people(3))
-
-    with worker(tmp_path / "log", "--beat", broker=brokers.dead_url()) as process:
-        office.until(lambda: not office.waiting(first))
-        second = office.stream(acme, office.people(3))
-        is_found = within(30, lambda: not office.waiting(second))
-        code = end_process(process)
-
-    assert is_found
-    assert code == 0
-    assert office.counts(first) == office.counts(second) == {State.ACCEPTED: 3}
-
-
-def test_a_worker_whose_line_to_the_broker_is_cut_goes_on_and_hears_bells_again(
-    tmp_path: Path,
-) -> None:
-    acme = office.open_office(tmp_path)
-    stream = office.stream(acme, kind=StreamKind.TRANSACTIONAL)
-    log = tmp_path / "log"
-
-    with (
-        brokers.own_queues() as prefix,
-        brokers.line() as line,
-        worker(log, prefix=prefix, broker=line.url) as process,
-    ):
-        app = brokers.celery_app(prefix)
-        assert within(120, lambda: b" ready." in log.read_bytes())
-        line.cut()
-        assert within(120, lambda: log.read_bytes().count(b"Connected to") == 2)
-        time.sleep(0.5)
-        rung = []
-        for number in range(2):
-            office.enqueue(stream, [f"r{number}@example.com"])
-            app.send_task("postledger.wake", args=[stream], retry=False)
-            rung.append(within(4, lambda: not office.waiting(stream)))
-            time.sleep(0.5)  # the look that follows work is over
-        code = end_process(process)
-        app.close()
-
-    assert rung == [True, True]
-    assert code == 0
-    assert office.counts(stream) == {State.ACCEPTED: 2}
-
-
 # A worker in whose dispatcher is a bug that nobody caught.
 _BROKEN = """
 from postledger.config.celery import app
@@ -183,10 +146,16 @@ def test_a_worker_that_is_killed_leaves_doubt_for_what_was_handed_over_and_nothi
     acme = office.open_office(tmp_path, settings={"slow": 0.1, "hang": 600, "window_size": 4})
     stream = office.stream(acme, [*office.people(3), "hang@example.com", *office.people(6)])
 
-    with brokers.own_queues() as prefix, worker(tmp_path / "log", prefix=prefix) as process:
+    log = tmp_path / "log"
+    with brokers.own_queues() as prefix, worker(log, "--beat", prefix=prefix) as process:
+        assert within(120, lambda: b" ready." in log.read_bytes())
         office.until(lambda: office.waiting(stream) == 7)
+        under = child(process)
+        family = [under, *children.pids(under)]
         end_process(process, signal.SIGKILL)
+        is_gone = within(30, lambda: not any(map(children.is_running, family)))
 
+    assert is_gone
     [lease] = set(office.leases(stream))
     cast.run_out(lease)
     ledger.sweep()

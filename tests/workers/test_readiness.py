@@ -1,6 +1,5 @@
 """A worker on a database without its tables says so, waits, and starts once they are there."""
 
-import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -9,13 +8,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from django.conf import settings
 
 from tests import children
 from tests.cli import installations
 from tests.cli.installations import DEAD
 from tests.journeys import rig
 from tests.workers import brokers
+from tests.workers.worker_processes import started
 
 pytestmark = [pytest.mark.slow, pytest.mark.server]
 
@@ -25,25 +24,12 @@ PATIENCE = 600.0
 @contextmanager
 def worker_at(url: str, folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
     """A worker, and the file with its log."""
-    log = folder / "log"
-    with brokers.own_queues() as prefix, log.open("wb") as out:
-        process = subprocess.Popen(
-            [installations.POSTLEDGER, "worker"],
-            env={
-                **os.environ,
-                "DATABASE_URL": url,
-                "SECRET_KEY": settings.SECRET_KEY,
-                "QUEUE_PREFIX": prefix,
-                "STATE_FOLDER": str(folder / "state"),
-            },
-            stdout=out,
-            stderr=out,
-        )
-        try:
-            yield process, log
-        finally:
-            process.kill()
-            process.wait(60)
+    log, state = folder / "log", str(folder / "state")
+    with (
+        brokers.own_queues() as prefix,
+        started(log, DATABASE_URL=url, QUEUE_PREFIX=prefix, STATE_FOLDER=state) as process,
+    ):
+        yield process, log
 
 
 def test_a_worker_waits_for_its_tables_and_then_starts(tmp_path: Path) -> None:

@@ -108,28 +108,27 @@ def test_each_process_that_is_killed_is_replaced(tmp_path: Path) -> None:
         os.kill(first, signal.SIGKILL)
         rig.until(lambda: running.worker() not in {0, first}, seconds=PATIENCE)
 
-        server = running.child("web")
-        [serving] = children.pids(server)
-        os.kill(server, signal.SIGKILL)
-        rig.until(
-            lambda: running.child("web") not in {0, server} and running.answers(), seconds=PATIENCE
-        )
-        assert not children.is_running(serving)
-
-        server = running.child("web")
-        [serving] = children.pids(server)
-        os.kill(serving, signal.SIGKILL)
-        rig.until(
-            lambda: running.child("web") not in {0, server} and running.answers(), seconds=PATIENCE
-        )
+        for is_inner in (False, True):  # the web server, or the process under it that answers
+            server = running.child("web")
+            [serving] = children.pids(server)
+            os.kill(serving if is_inner else server, signal.SIGKILL)
+            rig.until(
+                lambda: running.child("web") not in {0, server} and running.answers(),  # noqa: B023
+                seconds=PATIENCE,
+            )
+            assert not children.is_running(serving)
 
 
-def test_ctrl_c_lets_calls_finish_and_leaves_nothing_in_doubt(tmp_path: Path) -> None:
+def test_ctrl_c_at_a_terminal_with_readable_lines_lets_calls_finish(tmp_path: Path) -> None:
     acme = office.open_office(tmp_path, settings={"slow": 2, "window_size": 5})
-    slow = office.stream(acme, ["slow@example.com", "slow+1@example.com"])
-    bulk = office.stream(acme, office.people(2000))
 
     with up(tmp_path) as running:
+        running.wait_until_it_works()
+        rig.until(lambda: "serving" in running.output, seconds=PATIENCE)
+        with urllib.request.urlopen(f"http://127.0.0.1:{running.port}/v1/openapi.json") as answer:
+            [server] = json.load(answer)["servers"]
+        slow = office.stream(acme, ["slow@example.com", "slow+1@example.com"])
+        bulk = office.stream(acme, office.people(2000))
         rig.until(lambda: office.is_leased(slow) and len(acme.taken()) > 10, seconds=PATIENCE)
         family = [running.child("web"), running.child("worker")]
         os.write(running.keyboard, b"\x03")  # Ctrl-C
@@ -140,6 +139,11 @@ def test_ctrl_c_lets_calls_finish_and_leaves_nothing_in_doubt(tmp_path: Path) ->
     assert State.IN_DOUBT not in office.counts(bulk)
     assert len(acme.taken_from(bulk)) == office.counts(bulk)[State.ACCEPTED]
     assert not office.is_leased(bulk)
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in running.output.splitlines()]
+    [serving] = [line for line in lines if "serving" in line]
+    assert serving.endswith(f"url=http://127.0.0.1:{running.port}")
+    assert server["url"] == f"http://127.0.0.1:{running.port}"
+    assert not [line for line in lines if line.startswith("{")]
 
 
 def test_ctrl_c_while_the_server_starts_ends_it(tmp_path: Path) -> None:
@@ -150,42 +154,20 @@ def test_ctrl_c_while_the_server_starts_ends_it(tmp_path: Path) -> None:
         running.process.wait(PATIENCE)
 
 
-def test_a_terminal_gets_readable_lines_and_links_lead_to_this_machine(tmp_path: Path) -> None:
-    with up(tmp_path) as running:
-        running.wait_until_it_works()
-        rig.until(lambda: "serving" in running.output, seconds=PATIENCE)
-        with urllib.request.urlopen(f"http://127.0.0.1:{running.port}/v1/openapi.json") as answer:
-            [server] = json.load(answer)["servers"]
-
-    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in running.output.splitlines()]
-    [serving] = [line for line in lines if "serving" in line]
-    assert serving.endswith(f"url=http://127.0.0.1:{running.port}")
-    assert server["url"] == f"http://127.0.0.1:{running.port}"
-    assert not [line for line in lines if line.startswith("{")]
-
-
-def test_the_first_run_is_offered_to_the_operator_and_not_to_the_log() -> None:
-    """The port is taken, so that it ends by itself."""
+def test_a_port_that_is_taken_is_named_and_the_first_run_is_offered_to_the_operator_alone() -> None:
     Workspace.objects.create(name="default")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        done = installations.run("up", "--port", str(port))
-
-    line, soon = done.stdout.splitlines()
-    assert f"Open http://127.0.0.1:{port}/first-run and enter the code " in line
-    code = line.rpartition(" ")[2]
-    assert code not in done.stderr
-    assert soon == "The page answers as soon as the web server has started."
-    first_run.check_code(code)
-
-
-def test_a_port_that_is_taken_ends_it_and_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = installations.run("up", "--port", str(port))
 
     assert done.returncode == 1
     assert f"cannot listen at 127.0.0.1:{port} (Address already in use)" in done.stderr
+    line, soon = done.stdout.splitlines()
+    assert f"Open http://127.0.0.1:{port}/first-run and enter the code " in line
+    code = line.rpartition(" ")[2]
+    assert code not in done.stderr
+    assert soon == "The page answers as soon as the web server has started."
+    first_run.check_code(code)
 
 
 def test_without_a_secret_key_nothing_is_started() -> None:

@@ -1,6 +1,8 @@
 """A wake-up never waits for the broker, and names each stream once."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -11,6 +13,15 @@ from tests.workers import brokers
 pytestmark = pytest.mark.server
 
 STREAM = 1_382_979_469_313
+
+
+@contextmanager
+def sending(url: str = "") -> Iterator[tuple[WakeSender, str]]:
+    """A sender of wake-ups at this broker, and the prefix of its queues."""
+    with brokers.own_queues() as prefix:
+        brokers.declare(prefix)
+        with brokers.default_app(brokers.celery_app(prefix, url)):
+            yield WakeSender(tasks.publish_wake_up), prefix
 
 
 def wait_for_wake_ups(prefix: str, expected: int) -> int:
@@ -26,25 +37,19 @@ def wait_for_wake_ups(prefix: str, expected: int) -> int:
 
 
 def test_a_hundred_wake_ups_of_one_stream_are_a_few_messages() -> None:
-    with brokers.own_queues() as prefix:
-        brokers.declare(prefix)
-        with brokers.default_app(brokers.celery_app(prefix)):
-            sender = WakeSender(tasks.publish_wake_up)
-            for _ in range(100):
-                sender.notify(STREAM)
-            count = wait_for_wake_ups(prefix, 1)
+    with sending() as (sender, prefix):
+        for _ in range(100):
+            sender.notify(STREAM)
+        count = wait_for_wake_ups(prefix, 1)
 
     assert 1 <= count <= 10
 
 
 def test_every_stream_is_woken() -> None:
-    with brokers.own_queues() as prefix:
-        brokers.declare(prefix)
-        with brokers.default_app(brokers.celery_app(prefix)):
-            sender = WakeSender(tasks.publish_wake_up)
-            for number in range(20):
-                sender.notify(STREAM + number)
-            count = wait_for_wake_ups(prefix, 20)
+    with sending() as (sender, prefix):
+        for number in range(20):
+            sender.notify(STREAM + number)
+        count = wait_for_wake_ups(prefix, 20)
 
     assert count == 20
 
@@ -65,14 +70,11 @@ def test_a_wake_up_never_waits_nor_raises_when_the_broker_is_away() -> None:
 
 
 def test_wake_ups_are_sent_again_after_the_connection_was_cut() -> None:
-    with brokers.own_queues() as prefix, brokers.line() as line:
-        brokers.declare(prefix)
-        with brokers.default_app(brokers.celery_app(prefix, line.url)):
-            sender = WakeSender(tasks.publish_wake_up)
-            heard = []
-            for _ in range(3):
-                heard.append(notify_until_heard(sender, prefix))
-                line.cut()
+    heard = []
+    with brokers.line() as line, sending(line.url) as (sender, prefix):
+        for _ in range(3):
+            heard.append(notify_until_heard(sender, prefix))
+            line.cut()
 
     assert heard == [True, True, True]
 

@@ -17,21 +17,12 @@ from tests.dispatch import office
 
 
 @contextmanager
-def worker(
-    log: Path,
-    *flags: str,
-    prefix: str = "postledger-test-none",
-    broker: str = "",
-    **environment: str,
-) -> Iterator["subprocess.Popen[bytes]"]:
-    """Waits for its sign of life; what is left of it at the end is killed."""
+def started(log: Path, *flags: str, **environment: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """What is left of it at the end is killed."""
     usual = {
         "DATABASE_URL": installations.database_url(),
         "SECRET_KEY": settings.SECRET_KEY,
-        "BROKER_URL": broker or settings.CELERY_BROKER_URL,
-        "QUEUE_PREFIX": prefix,
-        "STOP_SECONDS": "10",
-        "RETRY_CAMPAIGN": "2: 1",
+        "BROKER_URL": settings.CELERY_BROKER_URL,
     }
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -41,13 +32,30 @@ def worker(
             stderr=subprocess.STDOUT,
         )
         try:
-            office.until(
-                lambda: process.poll() is not None or Worker.objects.exists(), patience=120
-            )
             yield process
         finally:
             process.kill()
-            process.wait(10)
+            process.wait(60)
+
+
+@contextmanager
+def worker(
+    log: Path,
+    *flags: str,
+    prefix: str = "postledger-test-none",
+    broker: str = "",
+    **environment: str,
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """Waits for its sign of life."""
+    usual = {
+        "BROKER_URL": broker or settings.CELERY_BROKER_URL,
+        "QUEUE_PREFIX": prefix,
+        "STOP_SECONDS": "10",
+        "RETRY_CAMPAIGN": "2: 1",
+    }
+    with started(log, *flags, **{**usual, **environment}) as process:
+        office.until(lambda: process.poll() is not None or Worker.objects.exists(), patience=120)
+        yield process
 
 
 def child(process: "subprocess.Popen[bytes]") -> int:
