@@ -21,7 +21,7 @@ from tests import cast, epochs
 from tests.deliveries.machine import moves, people, rows
 from tests.deliveries.machine.world import World
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.sample]
 
 # Each run tries others. A long look by hand: EXAMPLES=500; there, as in tools/breaks, a broken
 # rule need only be found, not told in the fewest steps.

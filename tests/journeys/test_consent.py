@@ -18,7 +18,7 @@ from tests.contacts import people
 from tests.journeys import post, rig, stage
 from tests.web.public import visiting
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.sample, pytest.mark.django_db(transaction=True)]
 
 
 @dataclass(frozen=True)

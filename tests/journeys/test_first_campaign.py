@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.journeys import first_day, rig, stage
 from tests.web.dashboard import browser
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.sample, pytest.mark.django_db(transaction=True)]
 
 PEOPLE, WRONG = 1_000, 2
 

@@ -19,7 +19,7 @@ from tests.fakes import notion_pages as pages
 from tests.fakes.notion import FakeNotion
 from tests.journeys import post, rig, stage
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.sample, pytest.mark.django_db(transaction=True)]
 
 GONE = "gone@example.com"
 

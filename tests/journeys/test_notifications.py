@@ -32,7 +32,7 @@ from tests.journeys import post, rig, stage
 from tests.notifications import cast as topics
 from tests.web.public import visiting
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.sample, pytest.mark.django_db(transaction=True)]
 
 LETTERS = Path(__file__).parent / "letters"
 SECTIONS = 50

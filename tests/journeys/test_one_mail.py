@@ -23,6 +23,7 @@ def client(installed: rig.Installation, owner: Sender) -> post.Client:
     return post.Client(f"http://127.0.0.1:{port}", made.token)
 
 
+@pytest.mark.sample
 def test_a_mail_sent_by_request_arrives_at_a_real_server_within_two_seconds(
     tmp_path: Path,
 ) -> None:

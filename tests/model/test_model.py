@@ -5,7 +5,7 @@ import pytest
 from tools.model import checker, configurations
 from tools.model.rules import ALL, BACKSTOPS, Rule
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sample]
 
 # The length of the shortest way to harm once a rule is left out, and the claim it breaks. A rule
 # that is missing here and in BACKSTOPS is a rule nobody has shown a reason for.

@@ -21,7 +21,7 @@ from postledger.providers.base import (
 from tests.providers.messages import a_letter, a_message, closing, send
 from tests.providers.stands import SLOW, STANDS, Stand, Stands
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sample]
 
 OUTCOMES: dict[str, type[Outcome]] = {
     "alice": Accepted,

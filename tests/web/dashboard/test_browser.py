@@ -254,6 +254,7 @@ def set_up_by_keyboard(page: Page) -> None:
     page.get_by_text("Saved.").wait_for()
 
 
+@pytest.mark.sample
 def test_the_main_pages_are_used_by_keyboard_alone(acme: Workspace, origin: str) -> None:
     """From the last control of each page Tab leads around to the navigation: nothing traps it."""
     EXAMPLES["message"].make_values(acme)
