@@ -22,8 +22,8 @@ from postledger.web.dashboard.settings.deeds import SENTENCES
 from tests import cast
 from tests.contacts import people
 from tests.contacts.people import NOW
-from tests.web.dashboard.people import Person, person
 from tests.web.dashboard.reading import read
+from tests.web.dashboard.visitors import Person, person
 
 pytestmark = pytest.mark.django_db
 

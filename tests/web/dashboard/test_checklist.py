@@ -16,7 +16,7 @@ from postledger.web.dashboard.first_steps.checklist import Checklist, Facts
 from tests import cast
 from tests.deliveries import views
 from tests.deliveries.models import Stream
-from tests.web.dashboard.people import Person, person
+from tests.web.dashboard.visitors import Person, person
 
 PAGES = {
     "security": "/security",

@@ -11,8 +11,8 @@ from postledger.accounts.keys import Scope
 from postledger.accounts.models import ApiKey, AuditEntry
 from postledger.accounts.people import members
 from postledger.accounts.people.roles import Role
-from tests.web.dashboard.people import Person, person
 from tests.web.dashboard.reading import read
+from tests.web.dashboard.visitors import Person, person
 
 pytestmark = pytest.mark.django_db
 

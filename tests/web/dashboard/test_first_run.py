@@ -27,9 +27,9 @@ from tests import cast
 from tests.cli import installations
 from tests.providers.fake_smtp import FEATURES, FakeSmtp, Phase
 from tests.web import callers
-from tests.web.dashboard.people import Person, person, plant_session
 from tests.web.dashboard.reading import read
 from tests.web.dashboard.sign_ins import new_name
+from tests.web.dashboard.visitors import Person, person, plant_session
 from tools.fakes.http.server import serving_in_thread
 from tools.fakes.sendgrid.server import FakeSendGrid
 from tools.fakes.sendgrid.service import API_KEY

@@ -15,8 +15,8 @@ from postledger.deliveries import queries
 from tests.cli import installations
 from tests.dispatch import office
 from tests.providers.fake_smtp import FakeSmtp
-from tests.web.dashboard.people import Person, person, plant_session
 from tests.web.dashboard.reading import read
+from tests.web.dashboard.visitors import Person, person, plant_session
 
 pytestmark = pytest.mark.django_db
 

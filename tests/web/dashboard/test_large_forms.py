@@ -31,7 +31,7 @@ def anna(alice: Caller) -> Person:
     signed_in = visitors.sign_in(alice.workspace_id)
     strict = Browser(enforce_csrf_checks=True)
     strict.cookies = signed_in.client.cookies
-    return Person(strict, signed_in.user, signed_in.workspace_id)
+    return Person(strict, signed_in.user, signed_in.member)
 
 
 def post(person: Person, path: str, body: Any = None, **headers: str) -> Any:
@@ -108,7 +108,7 @@ def test_who_may_not_upload_is_refused_as_for_a_small_file(alice: Caller) -> Non
 
     assert post(viewer, "imports/upload/").status_code == 403
     assert post(viewer, "content/branding/save/").status_code == 403
-    stranger = visitors.Person(Browser(), viewer.user, viewer.workspace_id)
+    stranger = visitors.Person(Browser(), viewer.user, viewer.member)
     assert post(stranger, "imports/upload/").status_code == 302
 
 

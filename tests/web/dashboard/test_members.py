@@ -15,8 +15,8 @@ from postledger.accounts.people.roles import Role
 from postledger.deliveries import search
 from postledger.deliveries.search import MailFilters
 from tests import cast
-from tests.web.dashboard.people import Person, person
 from tests.web.dashboard.reading import read
+from tests.web.dashboard.visitors import Person, person
 
 pytestmark = pytest.mark.django_db
 

@@ -13,8 +13,8 @@ from postledger.accounts.models import AuditEntry, Workspace
 from postledger.accounts.people.roles import Role
 from tests.fakes import notion as fake_notion
 from tests.fakes.notion import FakeNotion
-from tests.web.dashboard.people import Person, person
 from tests.web.dashboard.reading import read
+from tests.web.dashboard.visitors import Person, person
 
 pytestmark = pytest.mark.django_db
 
