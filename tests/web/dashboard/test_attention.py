@@ -11,9 +11,6 @@ import pytest
 from django.db import connection
 
 from postledger.accounts.models import AuditEntry, Sender
-from postledger.accounts.people.roles import Role
-from postledger.alerts.detection import Cause
-from postledger.alerts.models import Alert
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.attention import dead_letters, deciding, doubts
 from postledger.deliveries.entries import Entry
@@ -90,29 +87,21 @@ def test_a_calm_workspace_needs_nobody(anna: Person) -> None:
 def test_doubts_and_dead_letters_are_counted_in_decisions_and_shown_with_their_cause(
     anna: Person,
 ) -> None:
+    failed(2)
+    alone = read(anna)
     cast.doubtful(5)
     failed(3, result=refused)
-    failed(2)
 
     html = read(anna)
 
-    assert re.search(r'class="count">2<', html), "nothing has to be done about an unknown address"
+    assert "Discard 2" in alone
+    assert 'class="count"' not in alone, "nothing has to be done about an unknown address"
+    assert re.search(r'class="count">2<', html)
     assert "The worker was lost while the mail was with the provider." in html
     assert "r0@example.com, r1@example.com, r2@example.com" in html
     assert "and 2 more" in html
-    assert "Discard 2" in html
     assert "Retry 2" not in html, "the address does not exist"
-
-
-def test_mails_about_which_nothing_has_to_be_done_are_listed_and_call_nobody(anna: Person) -> None:
-    failed()
-
-    html = read(anna)
-
-    assert "Discard 1" in html
-    assert "Nothing needs you" not in html
-    assert 'class="count"' not in html
-    assert "needs you" not in anna.read("")
+    assert re.search(r'value="send_again" disabled', html), "it may still leave"
 
 
 def test_a_retry_is_offered_where_the_same_mail_may_be_taken(anna: Person) -> None:
@@ -126,36 +115,24 @@ def test_a_retry_is_offered_where_the_same_mail_may_be_taken(anna: Person) -> No
     assert html.count('value="discard"') == 3
 
 
-def test_a_mail_that_may_still_leave_cannot_be_sent_again(anna: Person) -> None:
-    cast.doubtful()
-
-    assert re.search(r'value="send_again" disabled', read(anna))
-
-
-def test_a_group_of_doubts_is_decided_at_once_and_noted(anna: Person) -> None:
+def test_a_group_of_doubts_is_decided_at_once_but_for_those_that_came_after_the_person_looked(
+    anna: Person,
+) -> None:
     for decision, state in (
         ("count_as_sent", State.ACCEPTED),
         ("count_as_not_sent", State.FAILED),
     ):
         stream_id = cast.doubtful(3)
+        earlier = datetime.now(UTC) - timedelta(hours=1)
+        path = "attention/doubts/decide/"
 
-        html = send(anna, "attention/doubts/decide/", **group_fields(stream_id, decision))
-
-        assert "Decided for 3 emails." in html
+        late = send(anna, path, **group_fields(stream_id, decision, seen_at=earlier))
+        assert "Decided for 0 emails." in late
+        assert count(stream_id, State.IN_DOUBT) == 3, decision
+        assert "Decided for 3 emails." in send(anna, path, **group_fields(stream_id, decision))
         assert count(stream_id, state) == 3, decision
         entry = AuditEntry.objects.get(action=f"doubt.{decision}")
         assert (entry.actor, entry.data) == (f"user {anna.user.pk}", {"count": 3})
-
-
-def test_a_doubt_that_came_after_the_person_looked_is_left_to_them(anna: Person) -> None:
-    stream_id = cast.doubtful(3)
-    earlier = datetime.now(UTC) - timedelta(hours=1)
-
-    fields = group_fields(stream_id, "count_as_sent", seen_at=earlier)
-    html = send(anna, "attention/doubts/decide/", **fields)
-
-    assert "Decided for 0 emails." in html
-    assert count(stream_id, State.IN_DOUBT) == 3
 
 
 def test_a_long_list_goes_on_behind_its_last_mail_and_stays_with_its_cause(anna: Person) -> None:
@@ -171,23 +148,6 @@ def test_a_long_list_goes_on_behind_its_last_mail_and_stays_with_its_cause(anna:
     assert "r50@example.com" not in page
     assert re.findall(r"(\w+)@example.com</a>", rest) == ["r50"]
     assert "Next" not in rest
-
-
-def test_an_alert_says_what_happened_and_what_to_do(anna: Person) -> None:
-    now = datetime.now(UTC)
-    Alert.objects.create(
-        workspace_id=anna.workspace_id,
-        cause=Cause.BOOKS_UNBALANCED,
-        count=2,
-        first_at=now,
-        last_at=now,
-        opened_at=now,
-    )
-
-    for path in ("attention/", "attention/alerts/"):
-        html = read(anna, path)
-        assert "The books do not balance" in html, path
-        assert "A recount of 2 streams does not agree with their counters. Run" in html, path
 
 
 def test_what_the_database_cannot_hold_is_asked_for_in_vain(anna: Person) -> None:
@@ -302,14 +262,6 @@ def test_a_held_sender_says_why_and_is_tested_and_released(anna: Person) -> None
     assert AuditEntry.objects.get(action="sender.released").actor == f"user {anna.user.pk}"
 
 
-def test_a_viewer_looks_and_does_not_decide() -> None:
-    cast.doubtful()
-    failed()
-    viewer = visitors.sign_in(cast.sender().workspace_id, Role.VIEWER)
-
-    assert '<button class="btn btn-primary"' not in read(viewer)
-
-
 def test_the_mail_and_the_sender_of_another_workspace_are_not_found_and_not_changed(
     anna: Person,
 ) -> None:
@@ -358,18 +310,3 @@ def test_what_was_found_is_remembered_for_a_moment_and_until_a_decision(anna: Pe
     )
 
     assert (before, recall(14)) == ((found, None), None)
-
-
-def test_a_page_that_does_not_know_the_number_in_the_menu_asks_for_it(anna: Person) -> None:
-    cast.doubtful()
-    url = anna.url("attention/number/")
-
-    first, asked, second = (
-        anna.read(path) for path in ("members/", "attention/number/", "members/")
-    )
-
-    assert f'hx-get="{url}"' in first
-    assert f'hx-get="{url}"' not in second
-    number = re.search(r'class="count">(\d+)<', second)
-    assert number
-    assert asked.count(number.group()) == 2  # in the menu, and at the top of a small screen

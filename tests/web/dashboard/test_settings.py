@@ -1,6 +1,5 @@
 """The settings of a workspace, and its integrations."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -130,22 +129,6 @@ def test_a_token_that_notion_refuses_is_refused_beside_its_field(
     assert stored.token == notion.token
 
 
-def test_what_keeps_pages_of_notion_from_being_mailed_is_said_with_each_saving(
-    alice: Person, notion: FakeNotion
-) -> None:
-    url = alice.url("settings/integrations/notion/")
-
-    def save(**fields: str) -> str:
-        return read(alice.client.post(url, {"token": "", **fields}, follow=True))
-
-    assert "Notion takes the token, but has no page for it yet" in save(token=notion.token)
-    notion.add_page()
-    assert "no page for it yet" not in save()
-    assert "Notion shows this integration no database" in save(mailouts=DATABASE)
-    notion.token = "ntn_a-new-one"  # the stored one was revoked
-    assert "Notion does not accept the token." in save()
-
-
 def test_a_token_is_saved_while_notion_is_away_and_the_page_says_that_it_was_not_tried(
     alice: Person, notion: FakeNotion
 ) -> None:
@@ -198,25 +181,3 @@ def test_only_the_first_workspace_has_an_admin_password_stored_without_spaces_ar
     stored = integrations.admin(alice.workspace.pk)
     assert stored is not None
     assert stored.admits("long enough to be one")
-
-
-def test_nobody_gives_the_address_of_a_server_on_a_page(alice: Person) -> None:
-    assert alice.client.get(alice.url("settings/integrations/supabase/")).status_code == 404
-    assert "postledger integration set" in read(
-        alice.client.get(alice.url("settings/integrations/"))
-    )
-
-
-def test_settings_begin_with_what_the_role_may_open() -> None:
-    for role, path in (
-        (Role.OWNER, "settings/"),
-        (Role.DEVELOPER, "settings/integrations/"),
-        (Role.VIEWER, "settings/audit/"),
-    ):
-        who = person(role)
-        page = who.client.get(who.url()).content.decode()
-
-        [nav] = re.findall(r'<a href="([^"]*)"[^>]*><svg[^>]*><use[^>]*></svg>Settings', page)
-
-        assert nav == who.url(path)
-        assert who.client.get(nav).status_code == 200
