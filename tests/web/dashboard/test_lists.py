@@ -1,7 +1,7 @@
 """Lists, suppressions and segments on the dashboard."""
 
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
@@ -178,16 +178,6 @@ def test_a_contact_that_is_deleted_leaves_its_lists_on_that_day(olivia: Person) 
         (0, 1, 1),
     ]
     assert counts.count_lists([news], [active])[news, active].number == days[-1].subscribers
-
-
-def test_growth_is_counted_back_from_the_number_of_today() -> None:
-    moves = {date(2026, 11, 14): (5, 1), date(2026, 11, 15): (0, 2)}
-
-    days = growth.count_back(
-        moves, first=date(2026, 11, 13), last=date(2026, 11, 15), subscribers=10
-    )
-
-    assert [(day.day.day, day.subscribers) for day in days] == [(13, 8), (14, 12), (15, 10)]
 
 
 def test_a_topic_is_no_list(olivia: Person) -> None:
