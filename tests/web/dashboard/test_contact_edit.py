@@ -132,6 +132,18 @@ def test_a_suppressed_address_says_so_and_is_added_only_if_that_is_meant(olivia:
     assert Contact.objects.get().state == "bounced"
 
 
+def test_who_had_an_address_and_was_erased_is_not_added_again(olivia: Person, mira: int) -> None:
+    moved = Changes(address="mira@new.example")
+    contacts.update_contact(
+        olivia.workspace_id, contact_id=mira, changes=moved, actor="a", now=people.NOW
+    )
+    olivia.post(f"contacts/{mira}/erase/", typed="mira@new.example")
+
+    for address in (MIRA, "mira@new.example"):
+        refused = send(olivia, "contacts/new/", address=address)
+        assert "gets no campaign: Erased on request." in refused.content.decode()
+
+
 def test_an_address_whose_ending_is_missing_is_asked_about(olivia: Person, mira: int) -> None:
     asked = send(olivia, "contacts/new/", address="xl0@exmaple")
     moved = typed(Contact.objects.get(pk=mira), address="mira@exmaple")

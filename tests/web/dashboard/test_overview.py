@@ -35,15 +35,6 @@ def read_books(page: str) -> dict[str, int]:
     }
 
 
-def test_a_new_workspace_is_led_to_its_first_steps(olivia: Person) -> None:
-    page = show(olivia)
-
-    assert f'href="{olivia.url("campaigns/new/")}"' in page
-    assert f'href="{olivia.url("start/")}">First steps: ' in page
-    assert "need you" not in page
-    assert read_books(page)["planned"] == 0
-
-
 def test_the_books_of_today_are_those_of_the_api_and_lead_to_their_lists(
     alice: Caller, olivia: Person
 ) -> None:

@@ -14,14 +14,17 @@ from postledger.accounts import provider_accounts
 from postledger.accounts.models import AuditEntry, Member, Sender
 from postledger.accounts.people.roles import Role
 from postledger.campaigns.models import Campaign, Run
-from postledger.campaigns.runs import run_control
+from postledger.campaigns.runs import retry_outlook, run_control
 from postledger.contacts import segments
+from postledger.contacts.actions import subscriptions
+from postledger.contacts.consent import Origin
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.entries import Entry
 from postledger.deliveries.reasons import Reason
 from postledger.web.dashboard.runs import questions
 from tests import cast, round_trips
 from tests.campaigns import press
+from tests.contacts import people
 from tests.web import newsroom
 from tests.web.callers import Caller
 from tests.web.dashboard import visitors
@@ -203,6 +206,38 @@ def test_failures_of_a_cause_are_retried_but_for_those_whose_address_takes_no_em
     assert "1 failed email is tried again." in answer
     assert (failed, waiting) == (2, 1), "no failure vanishes"
     assert "None can be tried again" in retry("")[0]
+
+
+def test_who_has_paused_the_list_is_not_retried(alice: Caller, anna: Person) -> None:
+    people.news(alice.workspace_id)
+    reader = people.member(alice.workspace_id)
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice, list="news"))
+    newsroom.book(run_id, unavailable)
+    origin = Origin("preferences page", "recipient")
+    subscriptions.pause(
+        alice.workspace_id, contact_id=reader, list_key="news", origin=origin, now=people.NOW
+    )
+
+    assert "None can be tried again now: their recipients have paused" in anna.read(page(run_id))
+    assert alice.post(f"/v1/runs/{run_id}/retry", {}).body["requeued"] == 0
+
+
+def test_of_failures_that_are_more_than_one_look_sees_all_are_retried(
+    alice: Caller, anna: Person
+) -> None:
+    mails = retry_outlook.AT_ONCE + 1
+    run_id = make_run(alice, mails)
+
+    def count(state: str) -> int:
+        return int(alice.get(f"/v1/runs/{run_id}").body["books"]["states"][state])
+
+    while count("waiting"):
+        newsroom.book(run_id, unavailable, size=mails)
+    assert count("failed") == mails
+
+    anna.post(page(run_id, "retry/"))
+
+    assert count("waiting") == mails
 
 
 def test_every_step_is_the_action_of_the_api_with_the_member_as_its_actor(

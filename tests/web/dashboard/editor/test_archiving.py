@@ -64,16 +64,3 @@ def test_a_draft_whose_list_and_sender_were_archived_is_saved_and_gets_others(
     assert (campaign.name, campaign.list_key) == ("August", "")
     assert campaign.sender.address == sender
     assert launch(anna, draft).status_code == 302
-
-
-def test_what_became_wrong_with_a_draft_takes_the_focus_from_nobody_who_opens_it(
-    anna: Person, draft: int
-) -> None:
-    archive_list(anna.workspace_id, draft)
-
-    page = anna.read(f"campaigns/{draft}/edit/")
-    with_one_more_line = save(anna, draft, add="1")
-
-    assert 'aria-invalid="true"' in page
-    assert "autofocus" not in page
-    assert "autofocus" not in read_text(with_one_more_line)

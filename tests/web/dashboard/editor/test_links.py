@@ -12,7 +12,6 @@ from postledger.web.dashboard.pages.campaigns.editor_checks import LINK_TURNS
 from tests.campaigns import press
 from tests.web.dashboard.visitors import Person
 
-LINK = "https://acme.example/winter"
 INSIDE = f"http://127.0.0.1:9/{uuid4()}"  # Redis remembers for all tests
 DEAD = "redis://127.0.0.1:1/0"
 PART = {"HX-Request": "true"}
