@@ -20,7 +20,7 @@ from postledger.deliveries.reasons import Reason
 from tests import cast
 from tests.web import newsroom
 from tests.web.callers import Caller, caller
-from tests.web.dashboard import people
+from tests.web.dashboard import visitors
 
 URL = "/mail/progress/poll/"
 SOON = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
@@ -226,7 +226,7 @@ def test_it_takes_a_key_that_reads_campaigns(alice: Caller) -> None:
 def test_a_member_who_is_signed_in_reads_it_without_a_key(alice: Caller) -> None:
     launch(alice, "one")
     other = cast.sender("globex").workspace_id
-    member = people.person(Role.VIEWER)
+    member = visitors.person(Role.VIEWER)
     assert member.workspace.pk == alice.workspace_id
 
     seen = member.client.get(URL)
@@ -237,14 +237,14 @@ def test_a_member_who_is_signed_in_reads_it_without_a_key(alice: Caller) -> None
     assert named.json() == seen.json() == alice.get(URL).body
     assert member.client.get(URL, {"workspace": other}).status_code == 404
     assert member.client.get(URL, {"workspace": "acme"}).status_code in {404, 422}
-    assert people.person(workspace="globex").client.get(URL).json() == NOTHING
+    assert visitors.person(workspace="globex").client.get(URL).json() == NOTHING
 
 
 def test_a_member_of_two_workspaces_reads_the_one_seen_last(
     alice: Caller,
 ) -> None:
     launch(alice, "one")
-    member = people.person(workspace="globex")
+    member = visitors.person(workspace="globex")
     assert member.client.get(URL).json() == NOTHING
     Member.objects.create(
         workspace_id=alice.workspace_id, user=member.user, email="g@acme.example", role=Role.VIEWER

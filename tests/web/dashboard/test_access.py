@@ -13,7 +13,7 @@ from postledger.web.dashboard import page_rules, urls
 from postledger.web.dashboard.page_rules import Audience, OpenPage, PageRule
 from tests.web.dashboard import access_table
 from tests.web.dashboard.examples import EXAMPLES, Example
-from tests.web.dashboard.people import Person, person
+from tests.web.dashboard.visitors import Person, person
 
 RULES = page_rules.list_rules(urls.urlpatterns)
 OF_WORKSPACES = [page for page in RULES if isinstance(page.rule, Permission)]

@@ -268,15 +268,6 @@ def test_an_operator_changes_an_address_at_once(
     assert len(letters.letters_to(former)) == 1
 
 
-def test_an_operator_is_told_where_no_letter_says_it(capsys: pytest.CaptureFixture[str]) -> None:
-    alone, new = person(), new_address()
-
-    call_command("member", "address", alone.email, new)
-
-    assert f"No letter can tell {alone.email} so: do it yourself." in capsys.readouterr().out
-    assert address_of(alone) == new
-
-
 def test_the_command_refuses_what_the_page_refuses(bob: User) -> None:
     former, other = bob.email, person()
     for new, words in (

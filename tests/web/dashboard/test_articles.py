@@ -12,9 +12,7 @@ from django.conf import LazySettings
 from postledger.accounts import integrations
 from postledger.accounts.integrations import IntegrationKind
 from postledger.accounts.models import Workspace
-from postledger.accounts.people.roles import Role
 from postledger.content import articles
-from postledger.content.models import Slice
 from postledger.content.slices import SliceFields
 from tests.campaigns import mailouts
 from tests.fakes import notion as fake_notion
@@ -22,7 +20,6 @@ from tests.fakes import notion_pages as pages
 from tests.fakes.notion import TOKEN, FakeNotion
 from tests.web import newsroom
 from tests.web.callers import Caller
-from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
 
 pytestmark = pytest.mark.usefixtures("furnished")
@@ -183,50 +180,6 @@ def test_an_article_is_seen_from_places_and_moments(anna: Person, may: str) -> N
     assert all(EVIL not in page for page in (anywhere, ohio, frame))
     assert "Ohio" in frame
     assert "Write a day and a time" in anna.read(may, at="soon")
-
-
-def test_an_article_that_nobody_could_be_mailed_says_why(anna: Person, may: str) -> None:
-    number = add(anna, body_md="Without a title.")
-
-    without_subject = anna.read(may)
-    letter = anna.get(f"{may}letter/")
-    Slice.objects.filter(pk=number).update(title="Hi", body_md="Hello {{ first_name }}")
-
-    assert "The letter would have no subject" in without_subject
-    assert "<iframe" not in without_subject
-    assert letter.status_code == 404
-    assert "A slice uses first_name, which no email has a value for" in anna.read(may)
-
-
-def test_a_viewer_sees_an_article_and_is_offered_no_change(
-    anna: Person, alice: Caller, may: str
-) -> None:
-    add(anna, title="Hello")
-    viewer = visitors.sign_in(alice.workspace_id, Role.VIEWER)
-
-    shown = viewer.read(may) + viewer.read("content/articles/")
-
-    assert "Hello" in shown
-    assert "New slice" not in shown
-    assert "New article" not in shown
-    assert "/slices/" not in shown
-
-
-def test_a_key_is_made_of_the_title_and_a_taken_or_wrong_one_is_refused(
-    anna: Person, may: str
-) -> None:
-    made = anna.post("content/new-article/", title="News of: May_2026", key="")
-
-    assert made.headers["Location"].endswith("/content/articles/news-of-may-2026/")
-    for title, key, words in (
-        ("Новости", "", "Write a key"),
-        ("Again", "may", "An article has this key already."),
-        ("Again", "Not A Key", "Use up to 200 lowercase letters"),
-    ):
-        refused = anna.post("content/new-article/", title=title, key=key)
-        assert refused.status_code == 422, key
-        assert words in refused.content.decode()
-        assert f'value="{title}"' in refused.content.decode(), key
 
 
 @pytest.fixture

@@ -11,9 +11,6 @@ import pytest
 from django.db import connection
 
 from postledger.accounts.models import AuditEntry, Sender
-from postledger.accounts.people.roles import Role
-from postledger.alerts.detection import Cause
-from postledger.alerts.models import Alert
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.attention import dead_letters, deciding, doubts
 from postledger.deliveries.entries import Entry
@@ -90,29 +87,21 @@ def test_a_calm_workspace_needs_nobody(anna: Person) -> None:
 def test_doubts_and_dead_letters_are_counted_in_decisions_and_shown_with_their_cause(
     anna: Person,
 ) -> None:
+    failed(2)
+    alone = read(anna)
     cast.doubtful(5)
     failed(3, result=refused)
-    failed(2)
 
     html = read(anna)
 
-    assert re.search(r'class="count">2<', html), "nothing has to be done about an unknown address"
+    assert "Discard 2" in alone
+    assert 'class="count"' not in alone, "nothing has to be done about an unknown address"
+    assert re.search(r'class="count">2<', html)
     assert "The worker was lost while the mail was with the provider." in html
     assert "r0@example.com, r1@example.com, r2@example.com" in html
     assert "and 2 more" in html
-    assert "Discard 2" in html
     assert "Retry 2" not in html, "the address does not exist"
-
-
-def test_mails_about_which_nothing_has_to_be_done_are_listed_and_call_nobody(anna: Person) -> None:
-    failed()
-
-    html = read(anna)
-
-    assert "Discard 1" in html
-    assert "Nothing needs you" not in html
-    assert 'class="count"' not in html
-    assert "needs you" not in anna.read("")
+    assert re.search(r'value="send_again" disabled', html), "it may still leave"
 
 
 def test_a_retry_is_offered_where_the_same_mail_may_be_taken(anna: Person) -> None:
@@ -126,36 +115,24 @@ def test_a_retry_is_offered_where_the_same_mail_may_be_taken(anna: Person) -> No
     assert html.count('value="discard"') == 3
 
 
-def test_a_mail_that_may_still_leave_cannot_be_sent_again(anna: Person) -> None:
-    cast.doubtful()
-
-    assert re.search(r'value="send_again" disabled', read(anna))
-
-
-def test_a_group_of_doubts_is_decided_at_once_and_noted(anna: Person) -> None:
+def test_a_group_of_doubts_is_decided_at_once_but_for_those_that_came_after_the_person_looked(
+    anna: Person,
+) -> None:
     for decision, state in (
         ("count_as_sent", State.ACCEPTED),
         ("count_as_not_sent", State.FAILED),
     ):
         stream_id = cast.doubtful(3)
+        earlier = datetime.now(UTC) - timedelta(hours=1)
+        path = "attention/doubts/decide/"
 
-        html = send(anna, "attention/doubts/decide/", **group_fields(stream_id, decision))
-
-        assert "Decided for 3 emails." in html
+        late = send(anna, path, **group_fields(stream_id, decision, seen_at=earlier))
+        assert "Decided for 0 emails." in late
+        assert count(stream_id, State.IN_DOUBT) == 3, decision
+        assert "Decided for 3 emails." in send(anna, path, **group_fields(stream_id, decision))
         assert count(stream_id, state) == 3, decision
         entry = AuditEntry.objects.get(action=f"doubt.{decision}")
         assert (entry.actor, entry.data) == (f"user {anna.user.pk}", {"count": 3})
-
-
-def test_a_doubt_that_came_after_the_person_looked_is_left_to_them(anna: Person) -> None:
-    stream_id = cast.doubtful(3)
-    earlier = datetime.now(UTC) - timedelta(hours=1)
-
-    fields = group_fields(stream_id, "count_as_sent", seen_at=earlier)
-    html = send(anna, "attention/doubts/decide/", **fields)
-
-    assert "Decided for 0 emails." in html
-    assert count(stream_id, State.IN_DOUBT) == 3
 
 
 def test_a_long_list_goes_on_behind_its_last_mail_and_stays_with_its_cause(anna: Person) -> None:
@@ -171,23 +148,6 @@ def test_a_long_list_goes_on_behind_its_last_mail_and_stays_with_its_cause(anna:
     assert "r50@example.com" not in page
     assert re.findall(r"(\w+)@example.com</a>", rest) == ["r50"]
     assert "Next" not in rest
-
-
-def test_an_alert_says_what_happened_and_what_to_do(anna: Person) -> None:
-    now = datetime.now(UTC)
-    Alert.objects.create(
-        workspace_id=anna.workspace_id,
-        cause=Cause.BOOKS_UNBALANCED,
-        count=2,
-        first_at=now,
-        last_at=now,
-        opened_at=now,
-    )
-
-    for path in ("attention/", "attention/alerts/"):
-        html = read(anna, path)
-        assert "The books do not balance" in html, path
-        assert "A recount of 2 streams does not agree with their counters. Run" in html, path
 
 
 def test_what_the_database_cannot_hold_is_asked_for_in_vain(anna: Person) -> None:
@@ -247,35 +207,28 @@ def test_an_incomplete_form_changes_nothing_and_says_so(anna: Person) -> None:
     assert len(dead_letters.list_dead_letters(anna.workspace_id, limit=9)) == 2
 
 
-def test_dead_letters_of_a_cause_are_requeued_or_discarded(anna: Person) -> None:
+def test_dead_letters_of_a_cause_are_requeued_or_discarded_but_for_those_that_came_later(
+    anna: Person,
+) -> None:
     stream_id = failed(2)
-    fields = {"code": "550 5.1.1", "outcome": "refused", "seen_at": datetime.now(UTC).isoformat()}
-
-    discarded = send(anna, "attention/dead-letters/decide/", action="discard", **fields)
-
-    assert "2 emails are discarded, and stay failed." in discarded
-    assert "Nothing needs you" in discarded
-    assert count(stream_id, State.FAILED) == 2
-
-    another = failed(1)
-    fields["seen_at"] = datetime.now(UTC).isoformat()
-    requeued = send(anna, "attention/dead-letters/decide/", action="requeue", **fields)
-
-    assert "1 email will be tried again." in requeued
-    assert count(another, State.WAITING) == 1
-
-
-def test_a_dead_letter_that_came_after_the_person_looked_is_left_to_them(anna: Person) -> None:
-    failed(1)
     [seen_at] = re.findall(r'name="seen_at" value="([^"]+)"', read(anna))
     later = failed(1)
+    path = "attention/dead-letters/decide/"
     fields = {"code": "550 5.1.1", "outcome": "refused", "seen_at": seen_at}
 
-    html = send(anna, "attention/dead-letters/decide/", action="discard", **fields)
+    discarded = send(anna, path, action="discard", **fields)
 
-    assert "1 email is discarded, and stays failed." in html
+    assert "2 emails are discarded, and stay failed." in discarded
+    assert count(stream_id, State.FAILED) == 2
     [left] = dead_letters.list_dead_letters(anna.workspace_id, limit=9)
     assert left.stream_id == later
+
+    fields["seen_at"] = datetime.now(UTC).isoformat()
+    requeued = send(anna, path, action="requeue", **fields)
+
+    assert "1 email will be tried again." in requeued
+    assert "Nothing needs you" in requeued
+    assert count(later, State.WAITING) == 1
 
 
 def test_a_held_sender_says_why_and_is_tested_and_released(anna: Person) -> None:
@@ -300,14 +253,6 @@ def test_a_held_sender_says_why_and_is_tested_and_released(anna: Person) -> None
     assert "SES_ACCOUNT_SENDING_PAUSED" in html
     assert "The sender has no account. Attach it to an account." in tested
     assert AuditEntry.objects.get(action="sender.released").actor == f"user {anna.user.pk}"
-
-
-def test_a_viewer_looks_and_does_not_decide() -> None:
-    cast.doubtful()
-    failed()
-    viewer = visitors.sign_in(cast.sender().workspace_id, Role.VIEWER)
-
-    assert '<button class="btn btn-primary"' not in read(viewer)
 
 
 def test_the_mail_and_the_sender_of_another_workspace_are_not_found_and_not_changed(
@@ -358,18 +303,3 @@ def test_what_was_found_is_remembered_for_a_moment_and_until_a_decision(anna: Pe
     )
 
     assert (before, recall(14)) == ((found, None), None)
-
-
-def test_a_page_that_does_not_know_the_number_in_the_menu_asks_for_it(anna: Person) -> None:
-    cast.doubtful()
-    url = anna.url("attention/number/")
-
-    first, asked, second = (
-        anna.read(path) for path in ("members/", "attention/number/", "members/")
-    )
-
-    assert f'hx-get="{url}"' in first
-    assert f'hx-get="{url}"' not in second
-    number = re.search(r'class="count">(\d+)<', second)
-    assert number
-    assert asked.count(number.group()) == 2  # in the menu, and at the top of a small screen

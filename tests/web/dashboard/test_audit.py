@@ -22,8 +22,8 @@ from postledger.web.dashboard.settings.deeds import SENTENCES
 from tests import cast
 from tests.contacts import people
 from tests.contacts.people import NOW
-from tests.web.dashboard.people import Person, person
 from tests.web.dashboard.reading import read
+from tests.web.dashboard.visitors import Person, person
 
 pytestmark = pytest.mark.django_db
 
@@ -64,42 +64,26 @@ def test_the_audit_log_names_people_and_pages_back_without_a_gap(alice: Person) 
     assert "before=" not in rest
 
 
-def test_the_audit_log_is_searched_by_action_subject_and_person(alice: Person) -> None:
-    bob = person(Role.VIEWER, name="bob")
+def test_the_audit_log_is_searched_by_action_subject_and_person_also_a_removed_one(
+    alice: Person,
+) -> None:
+    bob, vera = (person(Role.VIEWER, name=name) for name in ("bob", "vera"))
     note(alice, 1)
     note(alice, 2, action="member.added")
     note(alice, 3, actor="cli root")
     note(bob, 4)
+    members.remove_member(alice.workspace.pk, member_id=bob.member.pk, now=NOW, actor="alice")
 
     def find(**query: str) -> list[int]:
-        return subjects(bob.client.get(bob.url("settings/audit/"), query).content.decode())
+        page = vera.client.get(vera.url("settings/audit/"), query).content.decode()
+        assert f'<option value="user {bob.user.pk}"' in page
+        return subjects(page)
 
-    assert find(q="member.") == [2]
+    assert find(q="member.added") == [2]
     assert find(q="key 3") == [3]
     assert find(who=f"user {bob.user.pk}") == [4]
     assert find(q="key.", who=f"user {alice.user.pk}") == [1]
     assert find(q="nothing") == []
-
-
-def test_people_who_were_removed_can_still_be_searched_for(alice: Person) -> None:
-    bob = person(Role.VIEWER, name="bob")
-    note(bob, 4)
-    members.remove_member(alice.workspace.pk, member_id=bob.member.pk, now=NOW, actor="alice")
-
-    page = alice.client.get(alice.url("settings/audit/"), {"who": f"user {bob.user.pk}"})
-
-    assert f'<option value="user {bob.user.pk}" selected>Bob</option>' in page.content.decode()
-    assert subjects(page.content.decode()) == [4]
-
-
-def test_a_moment_in_an_entry_is_read_in_the_zone_of_the_workspace(alice: Person) -> None:
-    type(alice.workspace).objects.update(time_zone="Europe/Lisbon")
-    data = {"successor": "x", "works_until": "2026-07-20T00:15:04.204568+00:00"}
-    trail.note(alice.workspace.pk, actor="a", action="key.rotated", subject="key 1", data=data)
-
-    page = alice.client.get(alice.url("settings/audit/"))
-
-    assert "works_until 2026-07-20 01:15 WEST" in read(page)
 
 
 def test_what_people_wrote_is_shown_as_it_is(alice: Person) -> None:
@@ -131,34 +115,6 @@ def test_what_people_wrote_is_shown_as_it_is(alice: Person) -> None:
             page = read(alice.client.get(alice.url("settings/audit/"), {"q": f"branding {number}"}))
             for fact in ("reason", "detail", "organisation"):
                 assert f"· {fact} {text}" in page, (zone, text)
-
-
-def test_a_moment_that_no_page_can_show_is_written_as_it_is(alice: Person) -> None:
-    unshown = {
-        "soon": "UTC",
-        "2026-99-99T99:99:99+00:00": "UTC",
-        "2026-01-01T00:00:00": "UTC",
-        "0001-01-01T00:00:00+00:00": "America/New_York",
-        "9999-12-31T23:59:59+00:00": "Asia/Tokyo",
-    }
-    for text, zone in unshown.items():
-        type(alice.workspace).objects.update(time_zone=zone)
-        data = {"until": text, "detail": ""}
-        trail.note(
-            alice.workspace.pk, actor="a", action="stream.held", subject="stream 1", data=data
-        )
-
-        assert f"· until {text}" in read(alice.client.get(alice.url("settings/audit/")))
-
-
-def test_entries_alike_in_a_row_are_one_line(alice: Person) -> None:
-    for number in (7, 7, 8):
-        note(alice, number, action="key.rotated")
-
-    page = alice.client.get(alice.url("settings/audit/")).content.decode()
-
-    assert subjects(page)[:2] == [8, 7]
-    assert page.count("\N{MULTIPLICATION SIGN}2") == 1
 
 
 def test_a_search_of_the_audit_log_ends_and_says_where(alice: Person) -> None:
@@ -209,37 +165,26 @@ def test_an_entry_says_who_did_what_with_what_and_leads_there(alice: Person) -> 
     assert newest == f'Alice added 2 contacts to the list <a href="{url}">Customers &lt;3</a>.'
 
 
-def test_a_reader_gets_no_link_to_what_is_not_for_them(alice: Person) -> None:
+def test_what_is_gone_foreign_or_not_for_the_reader_is_named_without_a_link(alice: Person) -> None:
+    workspace_id = alice.workspace.pk
     vera = person(Role.VIEWER, name="vera")
-    key = keys.create_key(alice.workspace.pk, name="shop", scopes=[Scope.SEND], actor="key x")
+    key = keys.create_key(workspace_id, name="shop", scopes=[Scope.SEND], actor="key x")
+    segment = segments.create_segment(
+        workspace_id, name="Lapsed", stored={"plan": "plus"}, actor="alice", now=NOW
+    )
+    segments.delete_segment(workspace_id, segment, actor="alice")
+    people.news(person(workspace="globex").workspace.pk, "secret")
+    List.objects.update(name="Secret plans")
+    trail.note(workspace_id, actor="alice", action="list.created", subject="list secret")
+    AuditEntry.objects.create(
+        workspace_id=workspace_id, actor="alice", action="moon.landed", subject="moon 1"
+    )
 
     assert entries(vera, q=f"key {key.prefix}") == ["The API key key x created the API key shop."]
     assert 'href="' in entries(alice, q=f"key {key.prefix}")[0]
-
-
-def test_what_is_gone_keeps_the_name_that_it_had(alice: Person) -> None:
-    segment = segments.create_segment(
-        alice.workspace.pk, name="Lapsed", stored={"plan": "plus"}, actor="alice", now=NOW
-    )
-    segments.delete_segment(alice.workspace.pk, segment, actor="alice")
-
     assert entries(alice, q="segment.deleted") == ["alice deleted the segment Lapsed."]
-
-
-def test_an_action_of_another_release_is_shown_as_it_is(alice: Person) -> None:
-    AuditEntry.objects.create(
-        workspace=alice.workspace, actor="alice", action="moon.landed", subject="moon 1"
-    )
-
+    assert entries(alice, q="list.created") == ["alice created the list secret."]
     assert entries(alice, q="moon") == ["alice: moon.landed, 1."]
-
-
-def test_things_of_other_workspaces_are_not_named(alice: Person) -> None:
-    people.news(person(workspace="globex").workspace.pk, "secret")
-    List.objects.update(name="Secret plans")
-    trail.note(alice.workspace.pk, actor="alice", action="list.created", subject="list secret")
-
-    assert entries(alice) == ["alice created the list secret."]
 
 
 def test_a_page_with_things_of_every_kind_needs_few_queries(

@@ -14,7 +14,7 @@ from django.test import Client
 
 from postledger.accounts import queries as accounts
 from postledger.accounts.people.roles import Role
-from postledger.content import articles, brandings, letters, pictures
+from postledger.content import articles, brandings, letters
 from postledger.content.models import Picture
 from postledger.content.picture_types import MOST_BYTES
 from postledger.content.rendering.branding import Branding, find_contrast
@@ -110,14 +110,6 @@ def test_a_logo_a_colour_and_the_address_are_in_new_mail(anna: Person) -> None:
     for shown in (f'src="{branding.logo_url}"', 'alt="Acme"', "#7a1fa2", "2 Street"):
         assert shown in frame
     assert "#1d4ed8" not in frame
-
-
-def test_a_viewer_sees_the_branding_and_no_form(anna: Person, alice: Caller) -> None:
-    save(anna, accent="#7a1fa2")
-    shown = visitors.sign_in(alice.workspace_id, Role.VIEWER).read("content/branding/")
-
-    assert "#7a1fa2" in shown
-    assert "Upload a logo" not in shown
 
 
 def test_contrast_is_that_of_wcag() -> None:
@@ -223,15 +215,6 @@ def test_what_is_no_picture_for_mail_is_refused_in_words(
     assert not Picture.objects.exists()
 
 
-def test_without_scripts_a_message_says_what_to_write(anna: Person, alice: Caller) -> None:
-    draft = newsroom.make_campaign(alice)
-
-    answer = upload(anna, draft, part=False, picture=file())
-
-    assert answer.headers["Location"].endswith(f"/campaigns/{draft}/edit/")
-    assert "Write this into the text: ![A" in anna.read(f"campaigns/{draft}/edit/")
-
-
 def test_pictures_of_this_workspace_alone_are_listed_to_be_used_again(
     anna: Person, alice: Caller, charlie: Caller
 ) -> None:
@@ -246,20 +229,6 @@ def test_pictures_of_this_workspace_alone_are_listed_to_be_used_again(
     assert f"![]({BASE}/{name}.png)</pre>" in page
     assert f"&lt;mj-image src=&quot;{BASE}/{name}.png&quot;" in page
     assert name not in visitors.sign_in(charlie.workspace_id).read("content/pictures/")
-
-
-def test_a_page_of_pictures_leads_to_older_and_to_newer_ones(anna: Person) -> None:
-    for number in range(25):
-        pictures.keep_picture(anna.workspace_id, PNG + bytes([number]), actor="test")
-
-    newest = anna.read("content/pictures/")
-    [older] = re.findall(r'href="(\?before=\d+)"', newest)
-    last = anna.read(f"content/pictures/{older}")
-
-    assert newest.count('class="thumb"') == 24
-    assert last.count('class="thumb"') == 1
-    assert f'href="{anna.url("content/pictures/")}">' in last
-    assert "?before=" not in last
 
 
 def test_the_frame_of_a_letter_loads_our_pictures_and_nothing_else(anna: Person) -> None:

@@ -300,43 +300,6 @@ def test_the_main_pages_are_used_by_keyboard_alone(acme: Workspace, origin: str)
     assert watch.complaints == []
 
 
-def test_a_value_of_the_reader_is_inserted_into_the_text_of_a_template_that_is_written(
-    acme: Workspace, origin: str
-) -> None:
-    values = EXAMPLES["template_write"].make_values(acme)
-    with browser.chromium() as chromium, browser.visitor(chromium, origin) as (page, watch):
-        browser.sign_in(page, browser.EMAIL)
-        page.goto(reverse("template_write", args=[acme.pk, *values.values()]))
-        page.fill("[name=texts-0-body]", "Hello, ")
-        page.fill(".default-value >> nth=0", "there")
-        page.press(".default-value >> nth=0", "Enter")
-        body = page.input_value("[name=texts-0-body]")
-        page.fill("[name=texts-0-subject]", "For ")
-        page.fill(".default-value >> nth=0", "")
-        page.click("[data-insert-value] >> nth=0")
-        subject = page.input_value("[name=texts-0-subject]")
-
-    assert (body, subject) == ('Hello, {{ name | default: "there" }}', "For {{ name }}")
-    assert watch.complaints == []
-
-
-def test_the_first_run_proposes_the_zone_of_the_browser_and_shows_a_password(origin: str) -> None:
-    Workspace.objects.create(name="default")
-    with (
-        browser.chromium() as chromium,
-        browser.visitor(chromium, origin, timezone_id="Europe/Lisbon") as (page, watch),
-    ):
-        page.goto("/first-run")
-        proposed = page.input_value("select[name=time_zone]")
-        page.click("button[data-show=id_password]")
-        shown = page.get_attribute("#id_password", "type")
-        page.click("button[data-show=id_password]")
-        hidden = page.get_attribute("#id_password", "type")
-
-    assert (proposed, watch.complaints) == ("Europe/Lisbon", [])
-    assert (shown, hidden) == ("text", "password")
-
-
 def test_reading_and_forms_work_without_scripts(acme: Workspace, origin: str) -> None:
     EXAMPLES["run"].make_values(acme)
     with (

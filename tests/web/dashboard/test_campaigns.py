@@ -6,10 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from postledger.accounts.people.roles import Role
 from postledger.campaigns.models import Campaign
 from postledger.campaigns.runs import run_control
-from postledger.contacts import lists
 from tests.campaigns import press
 from tests.web import newsroom
 from tests.web.callers import Caller
@@ -57,28 +55,6 @@ def test_every_state_has_its_tab_and_the_tabs_add_up(alice: Caller, anna: Person
     assert "Paused by Anna until you resume it" in text
 
 
-def test_a_draft_goes_to_nobody_until_somebody_has_chosen_its_list(
-    alice: Caller, anna: Person
-) -> None:
-    for key in ("news", "offers"):
-        lists.create_list(alice.workspace_id, key=key, name=key, actor="alice")
-    anna.post("campaigns/new/", name="June")
-    draft = Campaign.objects.get().pk
-    viewer = visitors.sign_in(alice.workspace_id, Role.VIEWER, name="Vera")
-
-    pages = [
-        anna.read("campaigns/"),
-        anna.read(f"campaigns/{draft}/edit/delete/"),
-        viewer.read(f"campaigns/{draft}/"),
-    ]
-    newsroom.make_campaign(alice)
-
-    for page in pages:
-        assert "No list chosen" in page
-        assert "veryone" not in page.partition("<main")[2]
-    assert '<span class="sub">Everyone' in anna.read("campaigns/")
-
-
 def test_a_campaign_is_found_by_a_part_of_its_name_or_tag(alice: Caller, anna: Person) -> None:
     newsroom.make_campaign(alice, tag="may-news", name="News of May")
     newsroom.make_campaign(alice, tag="dealers", name="100%_off")
@@ -115,17 +91,6 @@ def test_older_and_newer_lead_through_all_campaigns_without_a_query_more(
     assert newest + oldest == [f"c{number}" for number in reversed(range(PAGE + 6))]
     assert shown(anna, after=after) == newest
     assert len(many) == len(few) <= 30
-
-
-def test_a_list_refreshes_itself_without_the_frame(alice: Caller, anna: Person) -> None:
-    newsroom.make_campaign(alice)
-
-    part = anna.client.get(anna.url("campaigns/?show=draft"), headers={"HX-Request": "true"})
-
-    text = part.content.decode()
-    assert "News of May" in text
-    assert "<html" not in text
-    assert f'hx-get="/w/{anna.workspace_id}/campaigns/?show=draft"' in text
 
 
 def test_the_campaigns_of_others_are_not_there(alice: Caller, charlie: Caller) -> None:

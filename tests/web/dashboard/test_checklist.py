@@ -6,7 +6,6 @@ import pytest
 from allauth.mfa.models import Authenticator
 
 from postledger.accounts import provider_accounts, senders, workspaces
-from postledger.accounts.people.roles import Role
 from postledger.accounts.queries import Organisation
 from postledger.contacts.models import Contact
 from postledger.deliveries import entries
@@ -16,7 +15,7 @@ from postledger.web.dashboard.first_steps.checklist import Checklist, Facts
 from tests import cast
 from tests.deliveries import views
 from tests.deliveries.models import Stream
-from tests.web.dashboard.people import Person, person
+from tests.web.dashboard.visitors import Person, person
 
 PAGES = {
     "security": "/security",
@@ -74,31 +73,6 @@ def test_each_fact_ticks_its_own_item_off() -> None:
     assert [row.index(True, 1) for row in ticked] == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_a_provider_that_nobody_saw_answer_is_not_ticked_off() -> None:
-    unchecked = replace(NOTHING, unchecked="news@acme.example")
-    [item] = [item for item in checklist.list_items(unchecked, PAGES) if item.icon == "at"]
-
-    assert (item.is_done, item.url) == (False, "/senders")
-    assert "news@acme.example is connected, but nobody saw" in item.text
-
-
-def test_bounces_are_tested_only_where_the_provider_reports_any() -> None:
-    with_ses = replace(NOTHING, has_simulator=True)
-
-    assert len(done(NOTHING)) == 8
-    [item] = [item for item in checklist.list_items(with_ses, PAGES) if "bounces" in item.title]
-    assert item.url == "/senders"
-    assert done(replace(with_ses, has_report=True))[6]
-
-
-def test_what_is_left_to_do_leads_to_the_page_where_it_is_done_if_the_role_may_open_it() -> None:
-    items = checklist.list_items(replace(NOTHING, has_simulator=True), PAGES)
-    few = checklist.list_items(NOTHING, {"security": "/security"})
-
-    assert [item.url for item in items if not item.is_done] == list(PAGES.values())
-    assert [item.url for item in few if item.url] == ["/security"]
-
-
 @pytest.mark.django_db
 def test_facts_of_the_workspace_finish_the_list() -> None:
     alice = person(name="alice")
@@ -147,14 +121,3 @@ def test_what_others_have_done_ticks_nothing_off() -> None:
     cast.book(test_id, lambda position: entries.accepted(position, message_id="m-2"))
 
     assert titles_done(alice) == {"Create the owner", "Give the workspace a name"}
-
-
-@pytest.mark.django_db
-def test_a_viewer_reads_the_list_and_finds_no_button_that_is_not_theirs() -> None:
-    victor = person(Role.VIEWER, name="victor")
-
-    page = victor.client.get(victor.url("start/")).content.decode()
-
-    assert "What is left until the first campaign" in page
-    for path in ("start/provider/", "start/email/"):
-        assert path not in page

@@ -52,21 +52,6 @@ def test_a_text_that_may_be_a_number_is_compared_as_both() -> None:
         assert part == {"field": "attributes.a", **expected}
 
 
-def test_conditions_on_times_are_said_in_words() -> None:
-    said: tuple[tuple[dict[str, object], str], ...] = (
-        ({"within_days": 1}, "Added in the last 1 day"),
-        ({"within_days": 30}, "Added in the last 30 days"),
-        ({"since": "2026-11-09"}, "Added since the day 2026-11-09"),
-        (
-            {"since": "2026-11-09T13:40:42.123456+00:00"},
-            "Added since the day Monday 9 November 2026, 13:40 UTC",
-        ),
-    )
-    for bound, words in said:
-        stored = {"all": [{"field": "created_at", **bound}]}
-        assert condition_words.describe_filter(stored, {"created_at": "Added"}) == words
-
-
 def test_a_stored_moment_that_a_zone_cannot_show_is_said_as_it_was_written() -> None:
     for zone, moment in (
         ("Europe/Berlin", "9999-12-31T23:59:59Z"),

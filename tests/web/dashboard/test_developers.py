@@ -11,8 +11,8 @@ from postledger.accounts.keys import Scope
 from postledger.accounts.models import ApiKey, AuditEntry
 from postledger.accounts.people import members
 from postledger.accounts.people.roles import Role
-from tests.web.dashboard.people import Person, person
 from tests.web.dashboard.reading import read
+from tests.web.dashboard.visitors import Person, person
 
 pytestmark = pytest.mark.django_db
 
@@ -45,13 +45,15 @@ def actions_of(who: Person) -> list[tuple[str, str]]:
 
 def test_a_new_key_works_and_its_token_is_shown_once(dora: Person) -> None:
     token = token_of(create(dora))
+    of_tests = recognise(token_of(create(dora, mode="test")))
 
     caller = recognise(token)
     assert caller is not None
     assert caller.workspace_id == dora.workspace.pk
     assert caller.scopes == {"mail:send", "mail:read"}
-    assert not caller.is_test
-    assert actions_of(dora) == [("key.created", f"key {caller.prefix}")]
+    assert of_tests is not None
+    assert (caller.is_test, of_tests.is_test) == (False, True)
+    assert actions_of(dora)[0] == ("key.created", f"key {caller.prefix}")
     page = dora.client.get(dora.url("developers/"))
     assert f"shop {caller.prefix} mail:read mail:send" in read(page)
     assert token.partition(".")[2] not in page.content.decode()
@@ -72,13 +74,6 @@ def test_a_resent_form_makes_no_second_key(dora: Person) -> None:
     assert dora.client.get(dora.url("developers/keys/new/")).context["form"]["nonce"].value() != (
         nonce
     )
-
-
-def test_a_key_may_be_one_for_tests(dora: Person) -> None:
-    caller = recognise(token_of(create(dora, mode="test")))
-
-    assert caller is not None
-    assert caller.is_test
 
 
 def test_a_wrong_key_is_refused_in_words_and_keeps_what_was_typed(dora: Person) -> None:

@@ -1,27 +1,20 @@
 """Imports on the dashboard: from the file to the problems of its rows, by screens alone."""
 
 import re
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils.translation import gettext, override
 
-from postledger.accounts.people.roles import Role
 from postledger.contacts import lists
-from postledger.contacts.models import Contact, List
+from postledger.contacts.models import Contact, List, Subscription
 from postledger.contacts.states import SubscriptionState
-from postledger.imports import preview, running
-from postledger.imports.columns import IGNORED
 from postledger.imports.models import Import, ImportState
-from postledger.privacy import erasure
-from postledger.web.dashboard.audience import import_columns, import_figures, import_words
+from postledger.web.dashboard.audience import import_figures, import_words
 from tests.contacts import people
-from tests.imports import files, workbooks
+from tests.imports import workbooks
 from tests.web import uploads
-from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
 
 pytestmark = pytest.mark.django_db
@@ -40,9 +33,9 @@ def bring(who: Person, content: bytes = CONTENT, name: str = "people.csv", **fie
     return who.client.post(who.url("imports/upload/"), {"file": file, **fields})
 
 
-def bring_import(who: Person) -> int:
+def bring_import(who: Person, content: bytes = CONTENT) -> int:
     """The number of the import."""
-    return int(bring(who).headers["Location"].split("/")[-2])
+    return int(bring(who, content).headers["Location"].split("/")[-2])
 
 
 CHOICES = {
@@ -148,24 +141,22 @@ def test_nothing_is_imported_without_a_dry_run_of_its_columns(olivia: Person) ->
 
 
 def test_a_new_list_is_made_when_the_import_starts_and_by_no_dry_run(olivia: Person) -> None:
-    people.news(olivia.workspace_id)
     number = bring_import(olivia)
-
     refused = try_out(olivia, number, list="", new_list="Readers", **{"target-0": "-"})
     assert 'value="Readers"' in refused.content.decode()
-    for _again in range(2):
-        try_out(olivia, number, list="", new_list="Readers")
-        uploads.work()
+    try_out(olivia, number, list="", new_list="Readers")
+    uploads.work()
+    assert "<b>2</b> would join Readers." in olivia.read(f"imports/{number}/")
+    assert not List.objects.exists()
 
-    page = olivia.read(f"imports/{number}/")
-    assert "<b>2</b> would join Readers." in page
-    assert 'value="Readers"' in page
-    assert [one.key for one in List.objects.all()] == ["news"]
-
+    lists.create_list(olivia.workspace_id, key="others", name="readers", actor="test")
+    taken = olivia.client.post(olivia.url(f"imports/{number}/start/"), follow=True)
+    List.objects.update(name="Others")
     olivia.post(f"imports/{number}/start/", list="", new_list="Readers")
     again = olivia.client.post(olivia.url(f"imports/{number}/start/"), follow=True)
     uploads.work()
 
+    assert "There is a list &#x27;readers&#x27; already." in taken.content.decode()
     assert "running: wait for it" in again.content.decode()
     assert Import.objects.get().list == List.objects.get(key="readers", name="Readers")
     assert "2 subscribed to Readers" in olivia.read(f"imports/{number}/")
@@ -189,75 +180,6 @@ def test_a_new_list_that_cannot_be_is_refused_beside_its_field(olivia: Person) -
         assert answer.status_code == 422, new_list
         assert words in after.partition("</span>")[0]
     assert Import.objects.get().state == ImportState.UPLOADED
-
-
-def test_a_list_that_took_the_name_meanwhile_stops_the_start(olivia: Person) -> None:
-    number = bring_import(olivia)
-    try_out(olivia, number, list="", new_list="Readers")
-    uploads.work()
-    lists.create_list(olivia.workspace_id, key="others", name="readers", actor="test")
-
-    answer = olivia.client.post(olivia.url(f"imports/{number}/start/"), follow=True)
-
-    assert "There is a list &#x27;readers&#x27; already." in answer.content.decode()
-    assert Import.objects.get().state == ImportState.UPLOADED
-    assert List.objects.count() == 1
-
-
-def test_lists_of_one_name_are_offered_with_their_keys(olivia: Person) -> None:
-    for key, name in (("leser", "Leser"), ("leser-2", "leser"), ("news", "News")):
-        lists.create_list(olivia.workspace_id, key=key, name=name, actor="test")
-    lists.create_list(olivia.workspace_id, key="old", name="News", actor="test")
-    lists.archive_list(olivia.workspace_id, key="old", actor="test")
-    number = bring_import(olivia)
-
-    for path in (f"imports/{number}/", "contacts/", "suppressions/"):
-        page = olivia.read(path)
-        assert ">Leser (leser)</option>" in page
-        assert ">leser (leser-2)</option>" in page
-        assert ">News</option>" in page
-        assert 'value="old"' not in page
-    assert ">News (old)</option>" in olivia.read("contacts/?list=old")
-
-
-def test_a_column_proposes_a_key_that_letters_can_name() -> None:
-    for name, known, key in (
-        ("City", [], "city"),
-        ("Postal code (new)", [], "postal_code_new"),
-        ("CITY", ["City"], "City"),
-        ("Home-Town", ["home_town"], "home_town"),
-        ("HomeTown", ["home_town"], "home_town"),
-        ("home town", ["Home-Town"], "Home-Town"),
-        ("City", ["CITY", "City", "city"], "City"),
-        ("attributes.City", ["city"], "City"),
-        ("Sócio desde", [], "socio_desde"),
-        ("Sócio desde", ["sócio_desde"], "sócio_desde"),
-        ("Город", [], "город"),
-        ("Район", [], "район"),
-        ("%", [], "%"),
-    ):
-        upload = {"header": ["Mail", name], "rows": []}
-
-        [_mail, choice] = import_columns.list_choices(upload, {}, known_keys=known)
-
-        proposed = (choice.target, choice.key)
-        assert proposed == (import_columns.AN_ATTRIBUTE, key), (name, known)
-
-
-def test_a_column_that_was_left_out_has_the_key_that_contacts_have_beside_it() -> None:
-    upload, mapping = {"header": ["Mail", "Home town"], "rows": []}, {"Mail": "email"}
-
-    [_mail, choice] = import_columns.list_choices(upload, mapping, known_keys=["hometown"])
-
-    assert (choice.target, choice.key) == (IGNORED, "hometown")
-
-
-def test_two_columns_that_differ_in_case_keep_their_names_apart() -> None:
-    upload = {"header": ["Mail", "City", "CITY"], "rows": []}
-
-    choices = import_columns.list_choices(upload, {})
-
-    assert [choice.key for choice in choices[1:]] == ["city", "CITY"]
 
 
 def test_a_column_can_be_left_out_and_the_dry_run_repeated(olivia: Person) -> None:
@@ -334,75 +256,6 @@ def test_abandoning_asks_first_and_deletes_the_file(olivia: Person) -> None:
     assert "upload the file again" in again.content.decode()
 
 
-def test_an_import_that_named_an_erased_person_says_so(olivia: Person) -> None:
-    number = bring_import(olivia)
-    erasure.erase(
-        olivia.workspace_id, address="ann@example.com", actor="olivia", now=datetime.now(UTC)
-    )
-
-    page = olivia.read(f"imports/{number}/")
-
-    assert "The file named a person who was erased, so it was deleted." in page
-    assert "dry run failed" not in page
-
-
-def test_a_file_without_a_usable_row_has_nothing_to_import(olivia: Person) -> None:
-    answer = bring(olivia, b"Mail\nnobody\n")
-    number = int(answer.headers["Location"].split("/")[-2])
-    assert "1 row, UTF-8" in olivia.read(f"imports/{number}/")
-    olivia.post(f"imports/{number}/try/", **{"target-0": "email"})
-    uploads.work()
-
-    page = olivia.read(f"imports/{number}/")
-
-    assert "<b>0</b> contacts in the file" in page
-    assert "/start/" not in page
-
-
-def test_who_may_only_read_sees_what_each_column_becomes_and_no_buttons(olivia: Person) -> None:
-    number = bring_import(olivia)
-    try_out(olivia, number, **{"target-1": IGNORED, "list": ""})
-    uploads.work()
-    vera = visitors.sign_in(olivia.workspace_id, Role.VIEWER, name="Vera")
-
-    for path in (f"imports/{number}/", "imports/"):
-        content = vera.read(path).partition("<main")[2]
-        assert "people.csv" in content
-        assert "<button" not in content
-    page = vera.read(f"imports/{number}/").partition('id="columns"')[2].partition("</table>")[0]
-    told = re.findall(r'<td role="cell" class="full">(.*?)</td>', page)
-    assert told == ["Address", "Leave out", "Attribute “country”"]
-
-
-def test_an_import_of_the_command_line_is_left_to_the_operator_without_a_command(
-    olivia: Person, tmp_path: Path
-) -> None:
-    path = files.write_file(tmp_path, CONTENT)
-    started = running.start_import(
-        olivia.workspace_id, path, mapping=files.NOTHING, list_key=None, actor="alice"
-    )
-
-    page = olivia.read(f"imports/{started.id}/")
-
-    assert "It was started on the server, and nobody works on it." in page
-    assert "postledger contacts resume" not in page
-
-
-def test_a_changed_contact_is_shown_field_by_field() -> None:
-    before = {"pk": 1, "address": "ann@example.com", "name": "ann", "from_name": None}
-    before |= {"locale": "en", "time_zone": None, "attributes": {"plan": "basic"}, "ocd_ids": []}
-    after = before | {"name": "Ann", "attributes": {"plan": "plus", "age": 7}}
-
-    changes = preview.list_changes(2, before, after)
-
-    assert [(change.field, change.before, change.after) for change in changes] == [
-        ("age", "", "7"),
-        ("name", "ann", "Ann"),
-        ("plan", "basic", "plus"),
-    ]
-    assert changes[0].address == "a***@example.com"
-
-
 def test_the_kinds_of_rows_add_up_to_the_bar() -> None:
     counts = {"created": 62, "updated": 1, "unchanged": 0, "duplicates": 1, "refused": 1}
 
@@ -411,3 +264,50 @@ def test_the_kinds_of_rows_add_up_to_the_bar() -> None:
     assert rows.balances
     assert sum(float(kind.width) for kind in rows.kinds) == pytest.approx(100, abs=0.1)
     assert not import_figures.sum_rows(67, counts | {"blank": 1}).balances
+
+
+def test_a_status_is_proposed_as_the_state_in_the_old_tool_and_ends_mail(olivia: Person) -> None:
+    people.news(olivia.workspace_id)
+    states = b"Mail,Status\nann@example.com,subscribed\nleft@example.com,unsubscribed\n"
+    number = bring_import(olivia, states + b"gone@example.com,cleaned\n")
+    assert 'value="old_state" selected' in olivia.read(f"imports/{number}/")
+
+    olivia.post(f"imports/{number}/try/", list="news")
+    uploads.work()
+    page = olivia.read(f"imports/{number}/")
+
+    assert "2 people stay off the list." in page
+    assert re.search(r"Unsubscribed in the old tool</dt><dd>1<", page)
+    assert re.search(r"Bounced in the old tool</dt><dd>1<", page)
+    assert "<b>1</b> would join News." in page
+    olivia.post(f"imports/{number}/start/", list="news")
+    uploads.work()
+    assert Subscription.objects.get().contact.address == "ann@example.com"
+    left = Contact.objects.get(address="left@example.com")
+    finished = olivia.read(f"imports/{number}/")
+    assert re.search(r"Unsubscribed in the old tool</dt><dd>1<", finished)
+    history = olivia.read(f"contacts/{left.pk}/")
+    assert "An import or a sync said that they get no mail." in history
+    assert f"Import {number} of people.csv" in history
+
+
+def test_the_rows_of_a_dry_run_are_a_file_until_they_are_of_another_one(olivia: Person) -> None:
+    def read_file() -> list[str]:
+        answer = olivia.get(f"imports/{number}/problems.csv")
+        return b"".join(answer.streaming_content).decode().splitlines()[1:]
+
+    number = bring_import(olivia, b"email,Born\n" + b"nobody,1\n" * 21 + b"ann@example.com,2\n")
+
+    olivia.post(f"imports/{number}/try/")
+    uploads.work()
+    page, first = olivia.read(f"imports/{number}/"), read_file()
+    olivia.post(f"imports/{number}/try/", **{"target-0": "email"})
+    moving = read_file()
+    uploads.work()
+    olivia.post(f"imports/{number}/start/")
+    started = read_file()
+    uploads.work()
+
+    assert "The first 20 of 21; the file has the others, too." in page
+    assert f'href="{olivia.url(f"imports/{number}/problems.csv")}"' in page
+    assert (len(first), moving, started, len(read_file())) == (21, [], [], 21)

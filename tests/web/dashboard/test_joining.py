@@ -15,8 +15,8 @@ from postledger.deliveries import queries
 from tests.cli import installations
 from tests.dispatch import office
 from tests.providers.fake_smtp import FakeSmtp
-from tests.web.dashboard.people import Person, person, plant_session
 from tests.web.dashboard.reading import read
+from tests.web.dashboard.visitors import Person, person, plant_session
 
 pytestmark = pytest.mark.django_db
 
@@ -40,8 +40,11 @@ def invited(alice: Person, email: str = BOB, *, ago: timedelta = timedelta()) ->
     return f"/join/{invitation.token}"
 
 
-def test_a_new_person_chooses_a_password_and_is_in(alice: Person) -> None:
+def test_a_new_person_chooses_a_password_and_is_in_with_a_session_of_their_own(
+    alice: Person,
+) -> None:
     path, client = invited(alice), Client()
+    planted = plant_session(client)
     page = client.get(path)
     assert "Join acme" in read(page)
     assert 'value="Robert"' in page.content.decode()
@@ -49,6 +52,7 @@ def test_a_new_person_chooses_a_password_and_is_in(alice: Person) -> None:
     done = client.post(path, NEW)
 
     assert done.headers["Location"] == alice.url()
+    assert client.cookies["postledger_session"].value != planted
     assert client.get(alice.url()).status_code == 200
     member = Member.objects.get(email=BOB)
     assert member.user
@@ -58,24 +62,22 @@ def test_a_new_person_chooses_a_password_and_is_in(alice: Person) -> None:
     assert joined.actor == f"user {member.user.pk}"
 
 
-def test_a_link_works_once(alice: Person) -> None:
+def test_a_link_works_once_and_is_used_up_neither_by_a_look_nor_by_a_weak_password(
+    alice: Person,
+) -> None:
     path = invited(alice)
-    Client().post(path, NEW)
+    for method in ("GET", "HEAD", "GET"):
+        assert Client().generic(method, path).status_code == 200
+    weak = Client().post(path, {**NEW, "password": BOB})
+    assert weak.status_code == 422
+    assert "too similar" in read(weak)
+    assert Client().post(path, NEW).status_code == 302
 
     again = Client().post(path, {**NEW, "password": "another good password"})
 
     assert again.status_code == 404
     assert "does not work" in read(again)
     assert User.objects.get(email=BOB).check_password(NEW["password"])
-
-
-def test_opening_the_link_uses_nothing_up(alice: Person) -> None:
-    path = invited(alice)
-
-    for method in ("GET", "HEAD", "GET"):
-        assert Client().generic(method, path).status_code == 200
-
-    assert Client().post(path, NEW).status_code == 302
 
 
 @pytest.mark.parametrize("what", ["old", "removed", "unknown", "withdrawn"])
@@ -98,16 +100,6 @@ def test_every_link_that_does_not_work_gets_the_same_answer(alice: Person, what:
     assert {answer.status_code for answer in answers} == {404}
     assert BOB not in "".join(map(read, answers))
     assert not User.objects.filter(email=BOB).exists()
-
-
-def test_a_weak_password_is_refused_and_the_link_still_works(alice: Person) -> None:
-    path = invited(alice)
-
-    weak = Client().post(path, {**NEW, "password": BOB})
-
-    assert weak.status_code == 422
-    assert "too similar" in read(weak)
-    assert Client().post(path, NEW).status_code == 302
 
 
 def test_somebody_with_an_account_signs_in_and_then_joins(alice: Person) -> None:
@@ -148,15 +140,6 @@ def test_a_form_of_another_site_joins_nobody(alice: Person) -> None:
 
     assert forged.status_code == 403
     assert not User.objects.filter(email=BOB).exists()
-
-
-def test_the_session_of_before_is_not_the_session_of_the_new_person(alice: Person) -> None:
-    client = Client()
-    planted = plant_session(client)
-
-    client.post(invited(alice), NEW)
-
-    assert client.cookies["postledger_session"].value != planted
 
 
 def test_the_token_leaks_neither_by_referrers_nor_into_the_log(

@@ -26,7 +26,7 @@ def anna() -> Person:
     signed_in = visitors.sign_in(Workspace.objects.create(name="acme").pk)
     strict = Browser(enforce_csrf_checks=True)
     strict.cookies = signed_in.client.cookies
-    person = Person(strict, signed_in.user, signed_in.workspace_id)
+    person = Person(strict, signed_in.user, signed_in.member)
     person.read("lists/")  # a form, which brings the token along
     return person
 

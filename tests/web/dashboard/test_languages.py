@@ -3,23 +3,21 @@
 from datetime import UTC, datetime
 
 import pytest
-from django.conf import LazySettings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import translation
 
-from postledger.accounts import provider_accounts, senders
 from postledger.accounts.models import User
 from postledger.contacts import lists
+from postledger.contacts.models import List
+from postledger.content import articles
+from postledger.content.slices import SliceFields
 from postledger.web.dashboard import formats
 from tests import cast
 from tests.contacts import people
-from tests.web import uploads
+from tests.web import newsroom, uploads
+from tests.web.callers import Caller
 from tests.web.dashboard import visitors
 from tests.web.dashboard.visitors import Person
-from tools.fakes.http.server import serving_in_thread
-from tools.fakes.sendgrid.account import ApiKey
-from tools.fakes.sendgrid.server import FakeSendGrid
-from tools.fakes.sendgrid.service import API_KEY
 
 pytestmark = pytest.mark.django_db
 
@@ -64,65 +62,6 @@ def test_a_dry_run_is_kept_in_every_language(olga: Person) -> None:
     assert "Isto não é um endereço de email." in olga.read(f"imports/{number}/live/")
 
 
-def test_what_stopped_a_dry_run_is_kept_in_every_language(olga: Person) -> None:
-    people.news(olga.workspace_id)
-    number = bring(olga, b"Mail\nann@example.com\n")
-    olga.post(f"imports/{number}/try/", **{"target-0": "email", "list": "news"})
-    lists.archive_list(olga.workspace_id, key="news", actor="test")
-    uploads.work()
-
-    assert "Списка «news» нет, или он в архиве." in olga.read(f"imports/{number}/live/")
-
-
-def test_a_server_that_is_not_there_is_named_in_russian(
-    olga: Person, settings: LazySettings
-) -> None:
-    settings.PRIVATE_HOSTS = frozenset({"127.0.0.1"})
-    fields = {"kind": "smtp", "host": "127.0.0.1", "port": "1", "tls": "none"}
-
-    answer = olga.post("senders/connect/", **fields, address="new@acme.example")
-
-    said = "Подключиться не удалось: там никто не принимает соединений."
-    assert f"{said} Исправьте и проверьте ещё раз." in answer.content.decode()
-
-
-def test_an_account_that_cannot_be_attached_is_refused_in_russian(olga: Person) -> None:
-    account_id = provider_accounts.ensure_sandbox(olga.workspace_id, actor="test")
-    provider_accounts.archive_account(olga.workspace_id, account_id=account_id, actor="test")
-
-    answer = olga.post("senders/connect/", kind="sandbox", address="new@acme.example")
-
-    assert "Аккаунт «sandbox» в архиве, и ни один отправитель" in answer.content.decode()
-
-
-def test_a_test_of_a_sender_is_told_in_russian(olga: Person) -> None:
-    url = olga.url(f"attention/senders/{cast.sender().pk}/test/")
-    answer = olga.client.post(url, follow=True)
-
-    assert "отправителя нет аккаунта. Привяжите" in answer.content.decode()
-
-
-def test_what_a_provider_refuses_to_set_up_is_told_in_russian(
-    olga: Person, settings: LazySettings
-) -> None:
-    settings.PUBLIC_URL = "http://127.0.0.1:9"
-    with serving_in_thread(FakeSendGrid()) as sendgrid:
-        sendgrid.service.account.keys[API_KEY] = ApiKey(frozenset({"mail.send"}))
-        account_id = provider_accounts.create_account(
-            olga.workspace_id,
-            name="relay",
-            kind="sendgrid",
-            settings={"api_key": API_KEY, "endpoint": sendgrid.endpoint},
-            actor="test",
-        )
-        sender_id = senders.create_sender(
-            olga.workspace_id, address="new@acme.example", account_id=account_id, actor="test"
-        )
-        answer = olga.post(f"senders/{sender_id}/reports/")
-
-    assert "Ключ API не может изменять вебхуки событий." in answer.content.decode()
-
-
 def bring(who: Person, content: bytes) -> int:
     """The number of the import."""
     file = SimpleUploadedFile("people.csv", content)
@@ -137,3 +76,29 @@ def test_days_are_in_lower_case_in_portuguese_and_not_in_english() -> None:
         assert "19 de novembro de 2026" in formats.day(moment)
     with translation.override("en"):
         assert formats.day(moment) == "Thursday 19 November 2026"
+
+
+def test_what_a_check_finds_is_said_with_its_values_in_russian(olga: Person) -> None:
+    articles.create(olga.workspace_id, key="may", title="May", actor="test")
+    fields = SliceFields(title="News", body_md="{{ city | shout }}", is_published=True)
+    articles.add_slice(olga.workspace_id, article_key="may", fields=fields, actor="test")
+
+    shown = olga.read("content/articles/may/")
+
+    assert "Фильтра «shout» нет; используйте один из описанных в документации." in shown
+
+
+@pytest.mark.usefixtures("furnished")
+def test_why_planning_stopped_is_kept_in_every_language(alice: Caller, olga: Person) -> None:
+    lists.create_list(olga.workspace_id, key="news", name="News", actor="test")
+    launch = f"/v1/campaigns/{newsroom.make_campaign(alice, list='news')}/launch"
+    run_id = alice.post(launch, None).body["run_id"]
+    List.objects.update(key="olds")
+    newsroom.plan(run_id)
+    page = f"campaigns/runs/{run_id}/"
+
+    assert "Планирование аудитории остановилось: list_unknown: Списка «news» нет" in olga.read(page)
+    User.objects.update(language="pt")
+    assert "list_unknown: Não há nenhuma lista “news”" in olga.read(page)
+    told = alice.get(f"/v1/runs/{run_id}").body["trouble"]["detail"]
+    assert told.startswith("list_unknown: There is no list 'news'")

@@ -15,8 +15,8 @@ from postledger.accounts.people.roles import Role
 from postledger.deliveries import search
 from postledger.deliveries.search import MailFilters
 from tests import cast
-from tests.web.dashboard.people import Person, person
 from tests.web.dashboard.reading import read
+from tests.web.dashboard.visitors import Person, person
 
 pytestmark = pytest.mark.django_db
 
@@ -58,26 +58,25 @@ def test_the_list_shows_roles_states_and_who_has_a_second_factor(alice: Person) 
     now = datetime.now(UTC)
     Authenticator.objects.create(user=alice.user, type=Authenticator.Type.TOTP, data={})
     person(Role.DEVELOPER, name="dora")
-    for name, moment in (("ivan", now), ("late", now - timedelta(days=8))):
+    for name, moment in (("ivan", now), ("late", now - timedelta(days=8)), ("new", None)):
         member_id = members.add_member(
             alice.workspace.pk, email=f"{name}@example.com", role=Role.VIEWER, actor="a"
         )
-        invitations.invite_member(alice.workspace.pk, member_id=member_id, now=moment, actor="a")
-    members.add_member(alice.workspace.pk, email="new@example.com", role=Role.VIEWER, actor="a")
+        if moment:
+            invitations.invite_member(
+                alice.workspace.pk, member_id=member_id, now=moment, actor="a"
+            )
 
-    rows = re.findall(
-        r"<tr role=\"row\">\s*<th scope=\"row\".*?</tr>",
-        alice.client.get(alice.url("members/")).content.decode(),
-        re.DOTALL,
-    )
+    page = read(alice.client.get(alice.url("members/")))
 
-    texts = [re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", row)) for row in rows]
-    by_address = {re.findall(r"[\w.]+@[\w.]+\w", text)[0]: text for text in texts}
-    assert "Joined On" in by_address["alice@acme.example"]
-    assert "Developer Joined Off" in by_address["dora@acme.example"]
-    assert "Invited until" in by_address["ivan@example.com"]
-    assert "Invitation expired" in by_address["late@example.com"]
-    assert "Not invited yet" in by_address["new@example.com"]
+    for address, state in (
+        ("alice@acme.example", "Joined On"),
+        ("dora@acme.example", "Developer Joined Off"),
+        ("ivan@example.com", "Invited until"),
+        ("late@example.com", "Invitation expired"),
+        ("new@example.com", "Not invited yet"),
+    ):
+        assert re.search(rf"{address}(?:(?!@).)*{state}", page), address
 
 
 def test_an_invitation_is_mailed_and_the_page_has_no_link(
@@ -185,17 +184,6 @@ def test_the_last_owner_can_neither_leave_nor_step_down(alice: Person) -> None:
     alice.member.refresh_from_db()
     assert (alice.member.role, alice.member.daily_limit) == ("owner", None), "all or nothing"
     assert alice.member.removed_at is None
-
-
-def test_an_owner_who_steps_down_is_led_to_a_page_that_is_still_theirs(alice: Person) -> None:
-    person(Role.OWNER, name="bob")
-
-    done = alice.client.post(
-        alice.url(f"members/{alice.member.pk}/"), {"role": "viewer"}, follow=True
-    )
-
-    assert done.status_code == 200
-    assert done.redirect_chain[-1][0] == alice.url()
 
 
 def test_names_of_people_are_shown_as_text(alice: Person) -> None:

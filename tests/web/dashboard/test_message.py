@@ -3,26 +3,19 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 import pytest
 from django.db import connection
 
 from postledger.accounts.models import AuditEntry
-from postledger.accounts.people.roles import Role
 from postledger.content import letters
 from postledger.content.rendering.letter import Script
-from postledger.deliveries import entries, ledger, queries
-from postledger.deliveries.entries import AttemptOutcome, Body, Entry, NewDelivery, StreamKind
-from postledger.deliveries.queries import AttemptFacts, DeliveryFacts, ReportFacts
-from postledger.deliveries.states import State
+from postledger.deliveries import entries, ledger
+from postledger.deliveries.entries import Body, Entry, NewDelivery, StreamKind
 from postledger.lib.ids import DeliveryId
 from postledger.providers import addresses
-from postledger.web.dashboard import formats
-from postledger.web.dashboard.mails import timeline
 from tests import cast, round_trips
 from tests.web.callers import Caller
-from tests.web.dashboard import visitors
 from tests.web.dashboard.reading import read_words
 from tests.web.dashboard.visitors import Person
 
@@ -72,52 +65,24 @@ def test_the_page_tells_the_story_and_the_ids_that_the_api_tells(
     assert "it can never be sent again" in read_words(page)
 
 
-def test_reports_of_the_moment_of_their_try_stand_behind_it_in_their_order() -> None:
-    taken = datetime(2026, 11, 19, 17, 28, 40, 286_000, tzinfo=UTC)
-    tried = AttemptFacts(1, taken, AttemptOutcome.ACCEPTED, State.ACCEPTED, None, None)
-    reports = [
-        ReportFacts(taken - timedelta(milliseconds=early), report, "", 1, "", "", taken)
-        for report, early in (("opened", 3), ("delivered", 9), ("accepted", 19))
-    ]
-    facts = DeliveryFacts(
-        *(0, "bob@example.com", taken, State.ACCEPTED, 1, 1, None, None, taken, [], None, None),
-        history=[*reports, tried],
-    )
-    stream = queries.find_stream(cast.stream())
-    assert stream is not None
-
-    steps = timeline.tell_story(facts, stream, {}, now=taken)
-
-    assert [step.icon for step in steps] == ["send", "check", "mail", "mail", "eye"]
-    assert "reported that it took it" in str(steps[2].text)
-    assert re.search(r">\d\d:\d\d:40</time>", formats.clock(taken))
-
-
 def test_waits_and_doubts_are_part_of_the_story(alice: Caller, olivia: Person) -> None:
     mail_id = alice.send().body["id"]
     parsed = DeliveryId.parse(mail_id)
     assert parsed is not None
     later = timedelta(minutes=1)
     settle(mail_id, lambda at: entries.try_later(at, code="454", detail="Too busy.", delay=later))
+    waiting = read_words(show(olivia, mail_id))
+    [cause] = alice.get(f"/v1/why/{mail_id}").body["causes"]
     cast.bring_forward(parsed.stream_id)
     settle(mail_id, lambda at: entries.in_doubt(at, detail="connection reset"))
 
     page = show(olivia, mail_id)
 
+    assert cause["sentence"] in waiting
+    assert cause["resumed_by"] in waiting
     for told in ("454 Too busy.", "Waited, because", "connection reset", "In doubt: nobody knows"):
         assert told in read_words(page)
     assert f'href="{olivia.url("attention/")}#in-doubt"' in page
-
-
-def test_a_mail_that_waits_says_why_and_what_wakes_it(alice: Caller, olivia: Person) -> None:
-    tomorrow = datetime.now(UTC) + timedelta(days=1)
-    mail_id = alice.send(send_at=tomorrow.isoformat()).body["id"]
-
-    page = read_words(show(olivia, mail_id))
-
-    [cause] = alice.get(f"/v1/why/{mail_id}").body["causes"]
-    assert cause["sentence"] in page
-    assert cause["resumed_by"] in page
 
 
 def test_a_failed_mail_is_requeued_once_with_a_note_in_the_trail(
@@ -125,35 +90,22 @@ def test_a_failed_mail_is_requeued_once_with_a_note_in_the_trail(
 ) -> None:
     mail_id = alice.send().body["id"]
     settle(mail_id, lambda at: entries.refused(at, code="550", detail="No such user."))
-    page = show(olivia, mail_id)
-    [tried] = re.findall(r'name="try" value="(\d+)"', page)
-    url = olivia.url(f"messages/{mail_id}/requeue/")
+    [tried] = re.findall(r'name="try" value="(\d+)"', show(olivia, mail_id))
 
-    answer = olivia.client.post(url, {"try": tried}, follow=True)
-    again = olivia.client.post(url, {"try": tried}, follow=True)
-
-    assert "The next free worker tries it again." in answer.content.decode()
-    assert "Olivia had it tried again." in answer.content.decode()
-    assert alice.get(f"/v1/email/{mail_id}").body["state"] == "waiting"
-    assert "Nothing changed" in again.content.decode()
-    noted = AuditEntry.objects.filter(action="failure.requeued")
-    assert [entry.actor for entry in noted] == [f"user {olivia.user.pk}"]
-
-
-def test_a_try_that_cannot_be_requeues_nothing(alice: Caller, olivia: Person) -> None:
-    url = olivia.url(f"messages/{alice.send().body['id']}/requeue/")
+    def requeue(seen: str) -> str:
+        url = olivia.url(f"messages/{mail_id}/requeue/")
+        return str(olivia.client.post(url, {"try": seen}, follow=True).content.decode())
 
     for seen in ("", "x", "-1", "9" * 19):
-        answer = olivia.client.post(url, {"try": seen}, follow=True)
-        assert "The form was incomplete, so nothing changed." in answer.content.decode(), seen
+        assert "The form was incomplete, so nothing changed." in requeue(seen), seen
+    answer, again = requeue(tried), requeue(tried)
 
-
-def test_a_viewer_is_offered_no_retry(alice: Caller) -> None:
-    vera = visitors.sign_in(cast.sender().workspace_id, Role.VIEWER, name="Vera")
-    mail_id = alice.send().body["id"]
-    settle(mail_id, lambda at: entries.refused(at, code="550", detail="No such user."))
-
-    assert "requeue/" not in show(vera, mail_id)
+    assert "The next free worker tries it again." in answer
+    assert "Olivia had it tried again." in answer
+    assert alice.get(f"/v1/email/{mail_id}").body["state"] == "waiting"
+    assert "Nothing changed" in again
+    noted = AuditEntry.objects.filter(action="failure.requeued")
+    assert [entry.actor for entry in noted] == [f"user {olivia.user.pk}"]
 
 
 def test_the_id_of_a_try_leads_to_its_mail_and_one_that_names_nothing_nowhere(
@@ -276,23 +228,6 @@ def test_the_page_needs_few_queries(alice: Caller, olivia: Person) -> None:
         with round_trips.counted() as asked:
             show(olivia, mail_id)
         assert 0 < asked() <= 30
-
-
-def test_where_the_same_mail_must_fail_again_the_contact_is_to_be_mended(
-    alice: Caller, olivia: Person
-) -> None:
-    proposed = 'class="btn btn-primary" type="submit"'
-    for code, remedy, is_proposed in (
-        ("utf8_unsupported", "Correct the address of the contact", False),
-        ("550", "Mend what the", True),
-    ):
-        mail_id = alice.send(to="jürgen@müller.example").body["id"]
-        settle(mail_id, partial(entries.refused, code=code, detail="No."))
-        page = show(olivia, mail_id)
-        assert remedy in page
-        assert 'type="submit"' in page
-        assert (proposed in page) is is_proposed, code
-        assert "jürgen@müller.example" in page
 
 
 def test_a_domain_is_shown_as_people_write_it_unless_it_may_mislead() -> None:

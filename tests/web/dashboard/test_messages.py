@@ -95,15 +95,6 @@ def test_mail_of_test_keys_is_shown_when_it_is_asked_for(olivia: Person) -> None
     assert list_addresses(show(olivia, "?test=on")) == ["tester@example.com"]
 
 
-def test_a_wrong_time_is_named_and_finds_nothing(olivia: Person) -> None:
-    cast.stream(mails=1)
-
-    page = show(olivia, "?since=soon")
-
-    assert 'role="alert"' in page
-    assert list_addresses(page) == []
-
-
 def test_the_first_and_the_last_day_of_the_calendar_find_all_mail(olivia: Person) -> None:
     cast.stream(mails=1)
     cast.stream(StreamKind.TRANSACTIONAL, mails=1)

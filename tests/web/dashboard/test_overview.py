@@ -1,10 +1,9 @@
 """The overview: its figures are those of the API, its links lead to what they count."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
-from django.db import connection
 
 from postledger.alerts.detection import Cause
 from postledger.alerts.models import Alert
@@ -34,21 +33,6 @@ def read_books(page: str) -> dict[str, int]:
         for name, number in zip(rows, numbers, strict=True)
         if number
     }
-
-
-def age_results(moment: datetime) -> None:
-    """Lets results that are not folded yet be of a moment."""
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE deliveries_streamdelta SET at = %s", [moment])
-
-
-def test_a_new_workspace_is_led_to_its_first_steps(olivia: Person) -> None:
-    page = show(olivia)
-
-    assert f'href="{olivia.url("campaigns/new/")}"' in page
-    assert f'href="{olivia.url("start/")}">First steps: ' in page
-    assert "need you" not in page
-    assert read_books(page)["planned"] == 0
 
 
 def test_the_books_of_today_are_those_of_the_api_and_lead_to_their_lists(
@@ -120,18 +104,6 @@ def test_what_waits_says_why_with_the_words_of_the_api(alice: Caller, olivia: Pe
     assert "A person paused it (&lt;b&gt;the fair&lt;/b&gt;)." in page
     assert cause["resumed_by"] in page
     assert f'href="{olivia.url("messages/")}?stream={stream_id}&amp;state=waiting">2</a>' in page
-
-
-def test_the_pace_of_the_last_hour_is_a_picture_with_its_story(olivia: Person) -> None:
-    stream_id = cast.stream(mails=8)
-    cast.book(stream_id, lambda at: entries.accepted(at, message_id=f"m{at}"))
-    a_while_ago = datetime.now(UTC) - timedelta(minutes=5)
-    age_results(a_while_ago)
-
-    [story] = re.findall(r'aria-label="(Accepted per minute[^"]*)"', show(olivia))
-    assert f"at most 8, at {a_while_ago:%H:%M}; 0 in the last minute" in story
-    age_results(a_while_ago - timedelta(hours=3))
-    assert "Nothing was sent in the last hour (counted up to " in show(olivia)
 
 
 def test_the_part_that_moves_is_refreshed_whole_and_alone(olivia: Person) -> None:

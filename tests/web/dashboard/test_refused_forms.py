@@ -53,8 +53,8 @@ from postledger.web.dashboard.settings.workspace_form import WorkspaceForm
 from postledger.web.dashboard.shared_form import SharedForm
 from tests import cast
 from tests.web.dashboard import examples, sign_ins
-from tests.web.dashboard.people import Person, person
 from tests.web.dashboard.sign_ins import PASSWORD
+from tests.web.dashboard.visitors import Person, person
 from tests.web.focus import check_focus, list_elements
 
 pytestmark = pytest.mark.django_db

@@ -1,5 +1,6 @@
 """The pages of senders: gauges, records in DNS, limits and hours, and the test of feedback."""
 
+import html
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -11,7 +12,6 @@ from django.conf import LazySettings
 from postledger.accounts import provider_accounts, queries, sealing, senders
 from postledger.accounts.models import AccountQuota, AuditEntry, Sender
 from postledger.accounts.people.roles import Role
-from postledger.campaigns.models import Campaign
 from postledger.deliveries import entries, ledger
 from postledger.deliveries.entries import StreamKind
 from postledger.feedback import loop_test
@@ -59,8 +59,7 @@ def connect(kind: str = "smtp", options: dict[str, object] | None = None) -> Sen
 
 def test_each_limit_has_a_gauge_and_the_mail_of_an_account_is_asked_for_once() -> None:
     sender = connect()
-    limits = {"rate_per_second": 5.0, "rate_per_hour": 100, "daily_limit": 2000}
-    Sender.objects.update(**limits)
+    Sender.objects.update(rate_per_second=5.0, rate_per_hour=100, daily_limit=2000)
     assert sender.account
     AccountQuota.objects.create(
         account=sender.account, remaining=700, size=1000, synced_at=datetime.now(UTC)
@@ -80,24 +79,16 @@ def test_each_limit_has_a_gauge_and_the_mail_of_an_account_is_asked_for_once() -
     with round_trips.counted() as asked_for_ten:
         of_ten = person.read("senders/")
 
-    for gauge in ("<b>3</b></a> of 2,000", "<b>3</b></a> of 100", "of 5<"):
-        assert gauge in page, gauge
-    assert f"sender={sender.pk}" in page
-    assert "The tightest limit" in person.read(f"senders/{sender.pk}/")
-    assert page.count("<b>303</b></a> of 1,000") == 1
+    for gauge in ("<b>3</b></a> of 2,000", "<b>3</b></a> of 100", "<b>303</b></a> of 1,000"):
+        assert page.count(gauge) == 1, gauge
     assert asked_for_ten() == asked_for_one()
     assert of_ten.count("<b>303</b></a> of 1,000") == 10
-
-
-def test_credits_have_a_gauge_and_are_no_limit() -> None:
-    sender = connect("sendgrid", {"api_key": API_KEY})
-    assert sender.account
-    reading = {"remaining": 99, "size": 100, "synced_at": datetime.now(UTC), "is_limit": False}
-    AccountQuota.objects.create(account=sender.account, **reading)
-
-    page = sign_in(sender.workspace_id).read(f"senders/{sender.pk}/")
-
-    assert "<b>1</b></a> of 100" in page
+    url = f"senders/{sender.pk}/"
+    assert "The tightest limit" in person.read(url)
+    Sender.objects.update(rate_per_second=None, rate_per_hour=None, daily_limit=None)
+    AccountQuota.objects.update(is_limit=False)  # but credits
+    page = person.read(url)
+    assert "<b>303</b></a> of 1,000" in page
     assert "The tightest limit" not in page
 
 
@@ -143,26 +134,25 @@ def test_the_page_of_a_sender_waits_for_no_resolver(settings: LazySettings) -> N
     assert f'hx-get="/w/{sender.workspace_id}/senders/{sender.pk}/dns/"' in page
 
 
-def test_the_records_to_paste_stand_beside_what_is_wrong(server: DnsServer) -> None:
+def test_the_records_to_paste_stand_beside_what_is_wrong_and_what_strangers_wrote_stays_text(
+    server: DnsServer,
+) -> None:
     sender = connect()
-    person = sign_in(sender.workspace_id)
-    server.serve({"_dmarc.acme.example": ["TXT v=DMARC1; p=none"]})
-
-    page = person.read(f"senders/{sender.pk}/dns/")
-
-    assert "v=spf1 include:mailgun.org ~all" in page
-    assert "v=DMARC1; p=quarantine" in page
-    assert "hunter2" not in page
-
-
-def test_what_strangers_write_into_dns_stays_text(server: DnsServer) -> None:
-    sender = connect()
-    server.serve({"acme.example": ["TXT v=spf1 <script>alert(1)</script> -all"]})
+    attack = "<script>alert(1)</script>"
+    server.serve(
+        {
+            "_dmarc.acme.example": ["TXT v=DMARC1; p=none"],
+            "acme.example": [f"TXT v=spf1 {attack} -all"],
+        }
+    )
 
     page = sign_in(sender.workspace_id).read(f"senders/{sender.pk}/dns/")
 
-    assert "<script>alert" not in page
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "include:mailgun.org" in page
+    assert "v=DMARC1; p=quarantine" in page
+    assert "hunter2" not in page
+    assert attack not in page
+    assert html.escape(attack) in page
 
 
 def test_a_selector_is_saved_and_looked_up_and_a_wrong_one_stays_in_the_field(
@@ -210,7 +200,6 @@ def test_limits_and_hours_are_changed_and_audited() -> None:
         "zone": "Europe/Lisbon",
     }
     assert AuditEntry.objects.filter(action="sender.limits_changed", actor=person.actor).exists()
-    assert "Mon, Tue 09:00-12:00, 13:00-18:00 Europe/Lisbon" in person.read(f"senders/{sender.pk}/")
     form = person.read(url)
     assert 'value="09:00-12:00 13:00-18:00"' in form
     assert 'value="1234.5678"' in form
@@ -220,28 +209,27 @@ def test_limits_and_hours_are_changed_and_audited() -> None:
     assert sender.working_hours is None, "whoever takes the hours away need not touch their zone"
 
 
-def test_a_wrong_limit_stays_with_what_to_do() -> None:
+def test_a_wrong_limit_is_refused_and_stays_as_it_was_typed() -> None:
     sender = connect()
     person = sign_in(sender.workspace_id)
     right = {"spans": "09:00-18:00", "days": "mon"}
-    wrong = (
-        ({**right, "spans": "9 to 5"}, 'value="9 to 5"'),
-        ({**right, "spans": "9 to 5"}, "Write times as 09:00-18:00"),
-        ({**right, "daily_limit": "0"}, "At least 1."),
-        ({**right, "rate_per_second": "0"}, "At least 0.00001."),
-        ({**right, "rate_per_second": "10001"}, "At most 10000."),
-        ({**right, "rate_per_hour": "1,5"}, "Write a whole number"),
-        ({**right, "rate_per_second": "1.000"}, "may mean 1000 or 1. Write it as one of these."),
-        ({"spans": "09:00-18:00"}, "Choose at least one day"),
-        ({"zone": "Europe/Berlin"}, "A zone belongs to hours: enter hours too"),
-        ({**right, "zone": "Berlin"}, "Berlin is not one of the available choices"),
-    )
 
-    for fields, sentence in wrong:
-        answer = person.post(f"senders/{sender.pk}/limits/", **fields)
+    for changes in (
+        {"spans": "9 to 5"},
+        {"daily_limit": "0"},
+        {"rate_per_second": "0"},
+        {"rate_per_second": "10001"},
+        {"rate_per_hour": "1,5"},
+        {"rate_per_second": "1.000"},
+        {"days": ""},
+        {"zone": "Berlin"},
+        {"spans": "", "zone": "Europe/Berlin"},
+    ):
+        answer = person.post(f"senders/{sender.pk}/limits/", **{**right, **changes})
 
-        assert answer.status_code == 422, fields
-        assert sentence in answer.content.decode(), fields
+        assert answer.status_code == 422, changes
+        if typed := changes.get("spans"):
+            assert f'value="{typed}"' in answer.content.decode()
     sender.refresh_from_db()
     assert (sender.working_hours, sender.daily_limit) == (None, None)
 
@@ -249,8 +237,9 @@ def test_a_wrong_limit_stays_with_what_to_do() -> None:
 def test_the_feedback_test_mails_the_simulator_and_shows_what_came_back() -> None:
     sender = connect("sandbox", {})
     person = sign_in(sender.workspace_id)
+    url = f"senders/{sender.pk}/test/"
 
-    answer = person.post(f"senders/{sender.pk}/test/")
+    answer = person.post(url)
 
     assert answer.status_code == 302
     stream_id = int(answer.url.rstrip("/").rpartition("/")[2])
@@ -258,6 +247,16 @@ def test_the_feedback_test_mails_the_simulator_and_shows_what_came_back() -> Non
     page = person.client.get(answer.url).content.decode()
     assert page.count("not yet") == 4
     assert 'hx-trigger="every 2s"' in page
+    trial = ledger.open_stream(
+        sender.workspace_id,
+        sender_id=sender.pk,
+        kind=StreamKind.CAMPAIGN,
+        title="Test of a campaign",
+        is_trial=True,
+    )
+    cast.enqueue(trial, [0, 1])
+    for other in (cast.stream(mails=1), trial):
+        assert person.get(f"{url}{other}/").status_code == 404, "it is no test of feedback"
 
 
 def test_who_tests_too_often_is_told_to_wait_for_one_minute(settings: LazySettings) -> None:
@@ -270,31 +269,6 @@ def test_who_tests_too_often_is_told_to_wait_for_one_minute(settings: LazySettin
 
     page = person.read(f"senders/{sender.pk}/")
     assert "Too many tests. Try again in 1 minute." in page
-
-
-def test_a_stream_that_is_no_test_of_feedback_has_no_such_page() -> None:
-    sender = connect("sandbox", {})
-    person = sign_in(sender.workspace_id)
-    trial = ledger.open_stream(
-        sender.workspace_id,
-        sender_id=sender.pk,
-        kind=StreamKind.CAMPAIGN,
-        title="Test of a campaign",
-        is_trial=True,
-    )
-    cast.enqueue(trial, [0, 1])
-
-    for stream_id in (cast.stream(mails=1), trial):
-        assert person.get(f"senders/{sender.pk}/test/{stream_id}/").status_code == 404
-
-
-def test_a_provider_without_a_simulator_is_not_tested() -> None:
-    sender = connect()
-    person = sign_in(sender.workspace_id)
-
-    person.post(f"senders/{sender.pk}/test/")
-
-    assert "has no simulator" in person.read(f"senders/{sender.pk}/")
 
 
 def test_preflight_has_the_lines_of_dns_once_they_were_looked_up(
@@ -353,32 +327,23 @@ def test_a_sender_connected_without_its_check_takes_no_place_and_ticks_nothing(
     settings: LazySettings,
 ) -> None:
     settings.PRIVATE_HOSTS = frozenset({"127.0.0.1"})
-    settings.UNSUBSCRIBE_SECRET = "a secret of the tests, long enough"
     first = connect("sandbox", {})
     person = sign_in(first.workspace_id)
-    campaign_id = press.campaign(first.workspace_id)
-    checks = f"campaigns/{campaign_id}/edit/checks/"
     with serving_in_thread(FakeSendGrid()) as sendgrid:
         fields = {"kind": "sendgrid", "api_key": API_KEY, "address": "shop@shop.example"}
         fields["endpoint"] = sendgrid.endpoint
         done = person.post("senders/connect/", **fields, anyway="1")
         page = person.client.get(done.url).content.decode()
         sender = Sender.objects.get(address="shop@shop.example")
-        Campaign.objects.update(sender=sender)
-        checked_before = person.read(checks)
         sendgrid.service.account.add_identities("shop.example")
         person.post(f"attention/senders/{sender.pk}/test/", back="sender")
 
     assert "without being checked" in page
-    assert "The provider is connected" not in page
-    assert "news@acme.example stays the default sender" in page
     assert Sender.objects.get(is_default=True).pk == first.pk
     assert 'class="done"' not in page
-    assert "Nobody saw the provider of the sender take an email" in checked_before
     tested = person.read(f"senders/{sender.pk}/")
     assert "without being checked" not in tested
     assert 'class="done"' in tested
-    assert "Nobody saw the provider of the sender" not in person.read(checks)
 
 
 def read_steps(answer: Any) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from html.parser import HTMLParser
 from typing import Any, override
 from uuid import UUID
@@ -17,11 +18,9 @@ from postledger.contacts import segments
 from postledger.content import articles, templates
 from postledger.content.models import Slice
 from postledger.content.slices import SliceFields
-from postledger.content.versions import Version
-from postledger.web.dashboard.content.slice_form import SliceForm
-from postledger.web.dashboard.content.version_form import VersionForm
 from tests import cast
 from tests.contacts import people
+from tests.races import collide
 from tests.web.dashboard import visitors
 from tests.web.dashboard.test_templates import text, write
 from tests.web.dashboard.visitors import Person
@@ -155,9 +154,6 @@ CASES = {
     "article": Case(make_article, ("title", "Old news", "All news")),
     "segment": Case(make_segment, ("name", "Old readers", "All readers")),
 }
-every_form = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-_LARGER = {name: case for name, case in CASES.items() if case.other}
-every_larger_form = pytest.mark.parametrize("case", _LARGER.values(), ids=_LARGER)
 
 
 @pytest.fixture
@@ -190,64 +186,40 @@ def send(who: Person, path: str, form: Mapping[str, Any], **changes: str) -> Any
     return who.client.post(who.url(path), {**form, **changes})
 
 
-@every_larger_form
-def test_changes_of_different_fields_are_both_kept(case: Case, anna: Person, bob: Person) -> None:
-    path = case.make_path(anna.workspace_id)
-    target = case.action or path
-    name, value, _second = case.own
-    form_of_anna, form_of_bob = read_form(anna.get(path)), read_form(bob.get(path))
-
-    answers = [
-        send(bob, target, form_of_bob, **case.other),
-        send(anna, target, form_of_anna, **{name: value}),
-    ]
-
-    stored = read_form(anna.get(path))
-    assert [answer.status_code for answer in answers] == [302, 302]
-    assert pick(stored, [name, *case.other]) == {name: value, **case.other}
-
-
-@every_form
-def test_who_changes_the_same_field_second_is_told_and_decides(
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_who_changes_a_field_second_is_told_and_decides_and_other_fields_are_both_kept(
     case: Case, anna: Person, bob: Person
 ) -> None:
     path = case.make_path(anna.workspace_id)
     target = case.action or path
     name, first, second = case.own
-    form_of_anna, form_of_bob = read_form(anna.get(path)), read_form(bob.get(path))
-    send(bob, target, form_of_bob, **{name: first, **case.other})
+    untouched, form_of_bob = read_form(anna.get(path)), read_form(bob.get(path))
 
-    told = send(anna, target, form_of_anna, **{name: second})
+    def read_stored() -> Mapping[str, str]:
+        return pick(read_form(anna.get(path)), [name, *case.other])
 
+    if case.other:
+        assert send(bob, target, read_form(bob.get(path)), **case.other).status_code == 302
+    assert send(bob, target, form_of_bob, **{name: first}).status_code == 302
+    assert read_stored() == {name: first, **case.other}, "both are kept"
+
+    entries = AuditEntry.objects.count()
+    for changes in ({}, {name: first}):
+        assert send(anna, target, untouched, **changes).status_code == 302
+        assert read_stored() == {name: first, **case.other}
+        assert AuditEntry.objects.count() == entries, "nothing new is said"
+
+    told = send(anna, target, untouched, **{name: second})
     page, form = told.content.decode(), read_form(told)
     assert told.status_code == 409
     assert "Bob changed this while you had it open" in page
     assert f'href="{anna.url(path)}" target="_blank"' in page
     assert form[name] == [second], "what was typed stays"
     assert pick(form, case.other) == case.other, "what was not touched is shown as it is stored"
-    assert read_form(anna.get(path))[name] == [first], "nothing is stored yet"
+    assert read_stored()[name] == first, "nothing is stored yet"
 
     assert send(anna, target, form).status_code == 302
-    stored = read_form(anna.get(path))
-    assert pick(stored, [name, *case.other]) == {name: second, **case.other}
-
-
-@every_form
-def test_a_form_that_nobody_touched_or_that_says_the_same_again_changes_nothing(
-    case: Case, anna: Person, bob: Person
-) -> None:
-    path = case.make_path(anna.workspace_id)
-    name, value, _second = case.own
-    untouched = read_form(anna.get(path))
-    form = read_form(bob.get(path))
-    send(bob, case.action or path, form, **{name: value, **case.other})
-    entries = AuditEntry.objects.count()
-
-    for changes in ({}, {name: value}):
-        assert send(anna, case.action or path, untouched, **changes).status_code == 302
-        stored = read_form(anna.get(path))
-        assert pick(stored, [name, *case.other]) == {name: value, **case.other}
-        assert AuditEntry.objects.count() == entries, "and says nothing"
+    assert read_stored() == {name: second, **case.other}
 
 
 def test_an_id_with_and_without_hyphens_is_one_value(anna: Person, bob: Person) -> None:
@@ -331,23 +303,14 @@ def test_what_the_form_cannot_show_whole_stays_whole(anna: Person) -> None:
     assert (piece.title, piece.body_md, piece.dek) == ("Two\nlines ", "  code\n", "Dek")
 
 
-@pytest.mark.parametrize("is_late", [False, True], ids=["before", "while it is saved"])
 def test_a_slice_that_was_deleted_meanwhile_stays_on_the_page_and_is_added_anew(
-    anna: Person, bob: Person, monkeypatch: pytest.MonkeyPatch, *, is_late: bool
+    anna: Person, bob: Person
 ) -> None:
     path = make_slice(anna.workspace_id)
-    form, read_fields = read_form(anna.get(path)), SliceForm.read_fields
+    form = read_form(anna.get(path))
+    bob.post(f"{path}delete/")
 
-    def delete_first(form: SliceForm) -> SliceFields | None:
-        bob.post(f"{path}delete/")
-        return read_fields(form)
-
-    with monkeypatch.context() as patch:
-        if is_late:
-            patch.setattr(SliceForm, "read_fields", delete_first)
-        else:
-            bob.post(f"{path}delete/")
-        told = send(anna, path, form, body_md="Long text")
+    told = send(anna, path, form, body_md="Long text")
 
     page = told.content.decode()
     assert told.status_code == 409
@@ -357,7 +320,6 @@ def test_a_slice_that_was_deleted_meanwhile_stays_on_the_page_and_is_added_anew(
     assert send(anna, "content/articles/may/slices/new/", read_form(told)).status_code == 302
     piece = Slice.objects.get()
     assert (piece.title, piece.body_md) == ("Title", "Long text")
-    assert anna.get(path).status_code == 404
 
 
 def test_a_version_that_was_written_on_an_older_one_is_asked_about(
@@ -383,46 +345,53 @@ def test_a_version_that_was_written_on_an_older_one_is_asked_about(
     assert len(templates.list_versions(anna.workspace_id, key="welcome")) == 3
 
 
-@pytest.mark.parametrize("is_late", [False, True], ids=["before", "while it is saved"])
 def test_a_version_of_a_template_that_was_archived_meanwhile_stays_on_the_page(
-    anna: Person, bob: Person, monkeypatch: pytest.MonkeyPatch, *, is_late: bool
+    anna: Person, bob: Person
 ) -> None:
     anna.post("content/new-template/", name="Welcome", key="welcome")
     write(anna, text(), required="city")
-    path, read_version = "content/templates/welcome/", VersionForm.read_version
+    path = "content/templates/welcome/"
     form = read_form(anna.get(f"{path}write/")) | {"texts-0-subject": ["Of Anna {{ city }}"]}
+    bob.post(f"{path}archive/")
 
-    def archive_first(form: VersionForm) -> Version | None:
-        bob.post(f"{path}archive/")
-        return read_version(form)
-
-    with monkeypatch.context() as patch:
-        if is_late:
-            patch.setattr(VersionForm, "read_version", archive_first)
-        else:
-            bob.post(f"{path}archive/")
-        told = send(anna, f"{path}write/", form)
+    told = send(anna, f"{path}write/", form)
+    added = write(anna, text(subject="Of Anna"), add="1")
 
     assert told.status_code == 422
     assert "The template was archived meanwhile, so nothing was saved." in told.content.decode()
     kept = read_form(told)
     assert kept | {"csrfmiddlewaretoken": form["csrfmiddlewaretoken"]} == form
+    assert read_form(added)["texts-0-subject"] == ["Of Anna"]
     assert anna.get(f"{path}write/").status_code == 404
+    assert anna.post("content/templates/open-seat/write/", required="").status_code == 404
     bob.post(f"{path}restore/")
     assert send(anna, f"{path}write/", kept).status_code == 302
     newest = templates.find_version(anna.workspace_id, key="welcome", number=None)
     assert (newest.number, newest.texts[0].subject) == (2, "Of Anna {{ city }}")
 
 
-def test_a_text_is_added_to_a_version_of_a_template_that_was_archived_meanwhile(
-    anna: Person,
-) -> None:
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_what_is_deleted_or_archived_while_it_is_saved_stays_on_the_page_too(anna: Person) -> None:
+    workspace_id = anna.workspace_id
+    path = make_slice(workspace_id)
+    number = Slice.objects.get().pk
     anna.post("content/new-template/", name="Welcome", key="welcome")
-    anna.post("content/templates/welcome/archive/")
+    deeds: dict[str, Callable[[], None]] = {
+        path: lambda: articles.delete_slice(
+            workspace_id, article_key="may", slice_id=number, actor="bob"
+        ),
+        "content/templates/welcome/write/": lambda: templates.archive(
+            workspace_id, key="welcome", actor="bob"
+        ),
+    }
+    changes = {"body_md": "Long", "texts-0-subject": "Hi", "texts-0-body": "Long"}
 
-    added = write(anna, text(subject="Of Anna"), add="1")
-    built_in = anna.post("content/templates/open-seat/write/", required="")
+    for page, deed in deeds.items():
+        form = read_form(anna.get(page))
+        with collide.uncommitted(deed):
+            saving = collide.start(partial(send, anna, page, form, **changes))
+            saving.must_wait()
 
-    assert added.status_code == 200
-    assert read_form(added)["texts-0-subject"] == ["Of Anna"]
-    assert built_in.status_code == 404
+        assert "meanwhile, so nothing was saved." in saving.answer().content.decode(), page
+        assert "Long" in saving.answer().content.decode(), page

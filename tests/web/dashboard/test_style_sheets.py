@@ -4,36 +4,14 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
-import pytest
-
 import postledger.web.dashboard
 
 _DASHBOARD = Path(postledger.web.dashboard.__file__).parent
 _STATIC = _DASHBOARD / "static" / "dashboard"
-_RULE = re.compile(r"(?P<name>[a-z-]+)\s*:\s*(?P<value>[^;{}]+)(?=[;}])")
-_COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}\b|\b(?:rgb|rgba|hsl|hsla|oklch|lab)\(")
-# Widths of columns and heights of bars are layout, and stand where they are used.
-_TOKENS_ONLY = re.compile(
-    r"font-size|font$|(?:padding|margin|gap|row-gap|column-gap).*|border-radius"
-)
-_LENGTH = re.compile(r"(?<![\w.-])\d*\.?\d+(?:px|rem|em|ch|vh|vw|pt)\b")
 
 
 def _own_sheets() -> list[Path]:
     return [path for path in _STATIC.glob("*.css") if path.name != "tokens.css"]
-
-
-@pytest.mark.parametrize("sheet", _own_sheets(), ids=lambda path: path.name)
-def test_no_colour_and_no_size_stands_outside_the_tokens(sheet: Path) -> None:
-    text = re.sub(r"/\*.*?\*/", "", sheet.read_text(), flags=re.DOTALL)
-    rules = [(rule["name"], rule["value"]) for rule in _RULE.finditer(text)]
-
-    colours = [rule for rule in rules if _COLOUR.search(rule[1])]
-    sizes = [rule for rule in rules if _TOKENS_ONLY.fullmatch(rule[0]) and _LENGTH.search(rule[1])]
-
-    assert len(rules) > 100, "the sheet was not read"
-    assert colours == []
-    assert sizes == []
 
 
 def test_every_token_that_is_used_is_defined() -> None:

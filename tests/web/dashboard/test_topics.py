@@ -40,17 +40,21 @@ def tell(event: Event, *subscriptions: TopicSubscription) -> int:
     return stream_id
 
 
-def test_topics_are_listed_with_their_subscriptions_and_last_event(
+def test_topics_are_listed_with_their_subscriptions_and_what_cannot_be_told(
     anna: Person, topic: Topic
 ) -> None:
     cast.subscribe_all(topic, ["ann", "bob"])
     cast.subscribe(topic, "cy", state="unsubscribed")
-    cast.event(topic)
+    trouble = "content_unknown: This workspace has no template 'gone'."
+    event = cast.event(topic, trouble=trouble, trouble_since=datetime.now(UTC))
 
     text = anna.read("topics/")
 
     assert f'href="/w/{anna.workspace_id}/topics/open-seats/">Open seats</a>' in text
     assert re.search(r'data-label="Subscriptions">2<', text)
+    assert "An event cannot be told." in text
+    for path in ("topics/open-seats/", f"topics/open-seats/events/{event.pk}/"):
+        assert "content_unknown" in anna.read(path)
 
 
 def test_a_topic_lists_its_events_page_by_page(anna: Person, topic: Topic) -> None:
@@ -65,15 +69,6 @@ def test_a_topic_lists_its_events_page_by_page(anna: Person, topic: Topic) -> No
 
     assert listed(newest) + listed(older) == events[::-1]
     assert "Being told" in newest
-
-
-def test_an_event_that_cannot_be_planned_says_so(anna: Person, topic: Topic) -> None:
-    trouble = "content_unknown: This workspace has no template 'gone'."
-    event = cast.event(topic, trouble=trouble, trouble_since=datetime.now(UTC))
-
-    assert "An event cannot be told." in anna.read("topics/")
-    for path in ("topics/open-seats/", f"topics/open-seats/events/{event.pk}/"):
-        assert "content_unknown" in anna.read(path)
 
 
 def test_the_fan_out_of_an_event_balances_and_explains_every_skip(
@@ -102,17 +97,6 @@ def test_the_fan_out_of_an_event_balances_and_explains_every_skip(
     assert "dee@example.com" in skipped
     assert "cy@example.com" not in skipped
     assert "told-" not in skipped
-
-
-def test_a_notification_leads_to_its_email(anna: Person, topic: Topic) -> None:
-    event = cast.event(topic)
-    tell(event, cast.subscribe(topic, "ann"))
-
-    [url] = re.findall(
-        r'href="/w/\d+/(messages/[0-9a-f-]+/)"', anna.read(f"topics/open-seats/events/{event.pk}/")
-    )
-
-    assert "told-" in anna.read(url)
 
 
 def test_subscriptions_are_found_by_address_with_what_holds_for_them(

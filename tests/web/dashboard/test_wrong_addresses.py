@@ -45,12 +45,6 @@ def test_signing_in_again_leads_to_the_page_of_the_form(anna: Person) -> None:
     assert page.redirect_chain[-1][0] == anna.url("members/")
 
 
-def test_a_part_of_a_page_is_not_led_to_another(anna: Person) -> None:
-    part = anna.client.get(anna.url("members/invite/"), headers={"HX-Request": "true"})
-
-    assert (part.status_code, part.content) == (405, b"")
-
-
 def test_a_page_that_takes_no_form_says_so_and_leads_back(anna: Person) -> None:
     refused = anna.post("members/")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.test import Client
 
-from postledger.accounts.models import Member, User
+from postledger.accounts.models import Member, User, Workspace
 from postledger.accounts.people.roles import Role
 
 
@@ -13,13 +13,22 @@ from postledger.accounts.people.roles import Role
 class Person:
     client: Client
     user: User
-    workspace_id: int
+    member: Member
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.member.workspace
+
+    @property
+    def workspace_id(self) -> int:
+        return self.member.workspace_id
 
     @property
     def actor(self) -> str:
         return f"user {self.user.pk}"
 
-    def url(self, path: str) -> str:
+    def url(self, path: str = "") -> str:
+        """A page of their workspace."""
         return f"/w/{self.workspace_id}/{path}"
 
     def get(self, path: str, **query: str) -> Any:
@@ -35,12 +44,34 @@ class Person:
         return self.client.post(self.url(path), fields)
 
 
-def sign_in(workspace_id: int, role: Role = Role.OWNER, *, name: str = "Anna") -> Person:
-    email = f"{name.lower()}-{role}-{workspace_id}@example.com"
+def sign_in(
+    workspace_id: int, role: Role = Role.OWNER, *, name: str = "Anna", email: str = ""
+) -> Person:
+    """Without a password, whose hash would take longer than most tests."""
+    email = email or f"{name.lower()}-{role}-{workspace_id}@example.com"
     user, _ = User.objects.get_or_create(email=email, defaults={"name": name})
-    Member.objects.get_or_create(
-        workspace_id=workspace_id, user=user, defaults={"email": email, "role": role.value}
+    defaults = {"email": email, "name": name, "role": role.value}
+    member, _ = Member.objects.get_or_create(
+        workspace_id=workspace_id, user=user, defaults=defaults
     )
     client = Client()
-    client.force_login(user)
-    return Person(client, user, workspace_id)
+    client.force_login(user, backend="allauth.account.auth_backends.AuthenticationBackend")
+    return Person(client, user, member)
+
+
+def person(role: Role = Role.OWNER, *, workspace: str = "acme", name: str = "") -> Person:
+    """Of a workspace that may be new."""
+    tenant, _ = Workspace.objects.get_or_create(name=workspace)
+    name = name or role.value
+    email = f"{name}@{workspace}.example"
+    return sign_in(tenant.pk, role, name=name.title(), email=email)
+
+
+def plant_session(client: Client) -> str:
+    """Gives a browser a session that somebody else knows the key of."""
+    session = client.session
+    session["planted"] = "by a stranger"
+    session.save()
+    assert session.session_key
+    client.cookies["postledger_session"] = session.session_key
+    return session.session_key

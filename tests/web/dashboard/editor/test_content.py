@@ -5,38 +5,23 @@ from uuid import UUID
 
 from postledger.campaigns.models import Campaign
 from postledger.content import templates
-from postledger.content.rendering.source import Format, Source, make_script
+from postledger.content.rendering.source import Format, Source
 from postledger.content.versions import Version
-from postledger.web.dashboard.editor import merge_tags
 from tests.web import newsroom
 from tests.web.callers import Caller
 from tests.web.dashboard.editor.draft_forms import autosave, read_text, save
 from tests.web.dashboard.visitors import Person
 
 
-def test_a_value_with_a_default_may_be_empty_also_if_it_got_it_later(
+def test_a_value_with_a_default_or_that_is_printed_only_if_it_is_there_may_be_empty(
     anna: Person, draft: int
 ) -> None:
     autosave(anna, draft, subject="Hi {{ city }}")
     autosave(anna, draft, subject="Hi {{ city | default: 'you' }}", variable=["city"])
 
-    content = Campaign.objects.get(pk=draft).content
-    assert "city" in content["optional"]
-
-
-def test_a_value_that_is_printed_only_if_it_is_there_may_be_empty(anna: Person, draft: int) -> None:
-    text = {"subject": "News", "body": "{% if city %}From {{ city }}{% endif %}"}
-
-    saved = read_text(autosave(anna, draft, **text))
-    shown = read_text(anna.get(f"campaigns/{draft}/edit/"))
-    optional = Campaign.objects.get(pk=draft).content["optional"]
-    save(anna, draft, subject="News", body="{{ city }}", variable=["city"])
-
-    assert optional == ["city"]
-    for page in (saved, shown):
-        assert '<b class="mono">city</b> may be empty' in page
-        assert 'name="may_be_empty" value="city"' not in page
-    assert Campaign.objects.get(pk=draft).content["required"] == ["city"]
+    assert Campaign.objects.get(pk=draft).content["optional"] == ["city"]
+    autosave(anna, draft, subject="Hi", body="{% if plan %}{{ plan }}{% endif %}")
+    assert Campaign.objects.get(pk=draft).content["optional"] == ["plan"]
 
 
 def test_a_default_of_one_part_fills_no_gap_in_another(
@@ -58,21 +43,6 @@ def test_a_default_of_one_part_fills_no_gap_in_another(
 
     assert '<b class="mono">city</b> may be empty: the text has a default' in first
     assert "Every variable has a value" in filled
-
-
-def test_a_tick_moves_no_line_of_the_values_and_a_browser_restores_none(
-    anna: Person, draft: int
-) -> None:
-    body = "{{ plan }} {{ city }} {{ age }}"
-    autosave(anna, draft, body=body, subject="News")
-    shown = ["age", "city", "plan"]
-
-    autosave(anna, draft, body=body, subject="News", variable=shown, may_be_empty=["age"])
-    page = anna.read(f"campaigns/{draft}/edit/")
-
-    assert re.findall(r'name="variable" value="(\w+)"', page) == shown
-    assert re.findall(r'name="may_be_empty" value="(\w+)" checked', page) == ["age"]
-    assert re.search(r'<form[^>]* id="draft"[^>]* autocomplete="off"', page)
 
 
 def test_a_text_waits_in_the_draft_while_other_content_is_chosen(
@@ -149,40 +119,26 @@ def test_the_preview_is_what_a_contact_would_get_in_a_frame_that_runs_nothing(
         assert ("Not among the recipients of this draft" in preview(mira)) is is_left_out
 
 
-def test_the_preview_of_a_template_says_which_of_its_languages_it_shows_and_offers_the_others(
+def test_the_preview_of_a_template_is_in_the_language_of_its_reader_or_in_one_that_was_asked_for(
     alice: Caller, anna: Person, draft: int
 ) -> None:
     for language in ("de", "fr"):
         alice.post("/v1/contacts", {"address": f"{language}@example.com", "locale": language})
-    path = f"campaigns/{draft}/edit"
-    german, english = (
+    texts = tuple(
         Source(f"Hello in {language}", f"Text in {language}.", Format.MARKDOWN, locale=language)
-        for language in ("de", "en")
+        for language in ("en", "de")
     )
     templates.create(anna.workspace_id, key="june", name="June", actor="alice")
-
-    def publish(fallback: str) -> None:
-        version = Version((), (), fallback, (german, english))
-        templates.add_version(anna.workspace_id, key="june", version=version, actor="alice")
-
-    def show(reader: str, **asked: str) -> str:
-        return read_text(anna.get(f"{path}/preview/", **{"as": reader}, **asked))
-
-    publish("")
+    version = Version((), (), "", texts)
+    templates.add_version(anna.workspace_id, key="june", version=version, actor="alice")
     save(anna, draft, kind="template", template="june")
-    anybody, own = show(""), show("de@example.com")
-    unserved, asked = show("fr@example.com"), show("fr@example.com", language="en")
-    frame = read_text(anna.get(f"{path}/letter/", **{"as": "fr@example.com", "language": "en"}))
-    publish("en")
 
-    assert "Shown in German, the first of its languages." in anybody
-    assert "<b>Hello in de</b>" in anybody
-    assert "Shown in German, the language of this reader." in own
-    assert "no text for the locale 'fr'" in unserved
-    assert re.findall(r"&language=(\w+)\">", unserved) == ["de", "en"]
-    assert "&language=en" in asked.partition("<iframe")[2]
-    assert "Text in en." in frame
-    assert "Shown in English, for everybody whose language has no text." in show("fr@example.com")
+    def show(part: str, reader: str, **asked: str) -> str:
+        return read_text(anna.get(f"campaigns/{draft}/edit/{part}/", **{"as": reader}, **asked))
+
+    assert "<b>Hello in de</b>" in show("preview", "de@example.com")
+    assert "no text for the locale 'fr'" in show("preview", "fr@example.com")
+    assert "Text in en." in show("letter", "fr@example.com", language="en")
 
 
 def test_a_tag_of_another_tool_is_named_with_what_to_write(anna: Person, draft: int) -> None:
@@ -203,37 +159,6 @@ def test_a_tag_of_another_tool_is_named_with_what_to_write(anna: Person, draft: 
         page = read_text(anna.get(checks))
         assert f"{tag} would be sent as it stands" in page
         assert remedy in page, tag
-
-
-def test_content_that_readers_would_stumble_over_is_warned_of(anna: Person, draft: int) -> None:
-    checks, button = f"campaigns/{draft}/edit/checks/", '<a class="button" href="{{ url }}">Ok</a>'
-    markup, picture, nowhere = (
-        "HTML tags in the text",
-        "A picture has no description",
-        "A link leads nowhere",
-    )
-    for warning, is_warned_of, text in (
-        (markup, True, {"body": button}),
-        (markup, False, {"body": button, "kind": "html"}),
-        (picture, True, {"body": "![](https://a.example/a.png)"}),
-        (picture, False, {"body": "![A cat](https://a.example/a.png)"}),
-        (nowhere, True, {"body": "[Leer]() and [more](https://a.example/)"}),
-        (nowhere, False, {"body": "[more](https://a.example/)"}),
-    ):
-        save(anna, draft, subject="News", **text)
-        assert (warning in anna.read(checks)) is is_warned_of, text
-
-
-def test_addresses_and_examples_are_no_html_that_readers_see() -> None:
-    for written, shown in (
-        ("Hello<BR/>Anna", "<BR"),
-        ("<div>\n\nHello\n\n</div>", "<div"),
-        ("<https://a.example> <a@b.example> a < b <3 <Anna>", ""),
-        ("`<br>` {{ x | default: '<b>' }}\n\n```\n<a href>\n```", ""),
-    ):
-        script = make_script(Source("News", written, Format.MARKDOWN), optional=("x",))
-
-        assert merge_tags.find_html_shown(script.html) == shown, written
 
 
 def test_links_values_and_percentages_are_no_tags_of_other_tools(anna: Person, draft: int) -> None:

@@ -110,29 +110,6 @@ def test_a_copy_of_a_launched_campaign_is_a_draft_of_its_own(anna: Person, draft
     assert original.audience != {}
 
 
-def test_a_copy_says_who_got_its_original_and_a_copy_of_a_copy_does_too(
-    alice: Caller, anna: Person, draft: int
-) -> None:
-    def copy(campaign_id: int) -> int:
-        anna.post(f"campaigns/{campaign_id}/duplicate/")
-        return Campaign.objects.latest("pk").pk
-
-    press.people(anna.workspace_id, 3)
-    of_draft = copy(draft)
-    run_id = newsroom.launched(alice, draft)
-    unsent = read_text(anna.get(f"campaigns/{copy(draft)}/edit/"))
-    newsroom.book(run_id, newsroom.taken, size=2)
-    newsroom.book(run_id, newsroom.refused, size=1)
-    copied = copy(copy(draft))
-
-    told = f'copy of <a href="{anna.url(f"campaigns/{draft}/")}">News of May</a>, sent <'
-    assert "This is a copy" not in unsent
-    for path in (f"{copied}/edit/", f"{copied}/edit/launch/", f"{of_draft}/edit/"):
-        page = read_text(anna.get(f"campaigns/{path}"))
-        assert told in page
-        assert "to 2 people. If you launch it to the same audience, they get it again." in page
-
-
 def test_a_copy_keeps_a_time_that_lies_ahead_and_says_of_another_that_it_was_past(
     anna: Person, draft: int
 ) -> None:

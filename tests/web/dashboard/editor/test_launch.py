@@ -13,16 +13,9 @@ from postledger.accounts.people.roles import Role
 from postledger.campaigns.drafts.recipients import RecipientCounts
 from postledger.campaigns.launches import launching
 from postledger.campaigns.models import Campaign, Run
-from postledger.campaigns.planning import planning
 from postledger.contacts import lists
 from postledger.contacts.models import Contact, List, Subscription
-from postledger.content import templates
-from postledger.content.rendering.source import Format, Source
-from postledger.content.versions import Version
-from postledger.deliveries import ledger, queries
-from postledger.deliveries.entries import Block
-from postledger.deliveries.reasons import Reason
-from postledger.providers.base import Category
+from postledger.deliveries import queries
 from postledger.web.dashboard.editor import confirming, preflight
 from tests.campaigns import press
 from tests.contacts import people
@@ -30,7 +23,7 @@ from tests.races import collide
 from tests.web import newsroom
 from tests.web.callers import Caller
 from tests.web.dashboard import visitors
-from tests.web.dashboard.editor.draft_forms import PART, launch, read_text, save
+from tests.web.dashboard.editor.draft_forms import launch, read_text, save
 from tests.web.dashboard.visitors import Person
 
 TOO_LATE = "It was launched already, so this click changed nothing."
@@ -61,8 +54,6 @@ def test_one_click_asks_and_names_what_goes_and_the_second_launches(
 
     for fact in (
         "<dt>Recipients</dt><dd>12</dd>",
-        "<dt>Audience</dt><dd>Readers</dd>",
-        "<dt>Conditions</dt><dd>Domain of the address is example.com",
         "<dd>June <3</dd>",
         "news@acme.example",
         f"{moment:%A} {moment.day} {moment:%B %Y}, 09:00 WE",
@@ -78,27 +69,6 @@ def test_one_click_asks_and_names_what_goes_and_the_second_launches(
     assert Run.objects.count() == 1
     # The browser's Back leads to the question, which is asked no more.
     assert anna.get(path).headers["Location"] == anna.url(f"campaigns/{draft}/")
-
-
-def test_the_question_names_the_subject_of_a_template_and_the_time_of_each_reader(
-    anna: Person, draft: int
-) -> None:
-    press.people(anna.workspace_id, 1)
-    templates.create(anna.workspace_id, key="june", name="June", actor="alice")
-    text = Source("June is here", "Hello.", Format.MARKDOWN, locale="en")
-    version = Version((), (), "en", (text,))
-    templates.add_version(anna.workspace_id, key="june", version=version, actor="alice")
-    day = datetime.now(UTC) + timedelta(days=3)
-    times = {"when": "local", "local_at": f"{day:%Y-%m-%d}T09:00", "has_window": "on"}
-    hours = {"opens": "09:00", "closes": "17:30", "weekdays": ["mon", "fri"]}
-    save(anna, draft, kind="template", template="june", **times, **hours)
-
-    asked = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
-
-    assert "<dd>June is here</dd>" in asked
-    assert f"{day:%A} {day.day} {day:%B %Y}, 09:00, each reader" in asked
-    assert "Whoever has no time zone has that of the workspace, UTC." in asked
-    assert "Mon, Fri 09:00-17:30 of each reader" in asked
 
 
 def test_names_from_right_to_left_move_no_word_beside_them(anna: Person, draft: int) -> None:
@@ -135,45 +105,6 @@ def test_a_launch_counts_for_its_member_and_needs_no_number_if_it_is_small(
     assert editor.headers["Location"] == anna.url(f"campaigns/{draft}/")
 
 
-def test_a_held_sender_is_said_before_the_launch_and_after_it(anna: Person, draft: int) -> None:
-    press.people(anna.workspace_id, 2)
-    sender_id = Campaign.objects.get(pk=draft).sender_id
-    free = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
-    ledger.hold_sender(sender_id, reason=Reason.PAUSED, actor="bob", detail="Nora: complaints")
-
-    asked = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
-    launched = launch(anna, draft)
-    unplanned = read_text(anna.client.get(launched.url))
-    planning.plan_run(Run.objects.get().pk)
-    planned = read_text(anna.client.get(launched.url))
-
-    held = "</svg>Held</span>"
-    assert held not in free
-    assert f'href="{anna.url(f"senders/{sender_id}/")}">Look at the sender</a>' in asked
-    for page in (asked, unplanned, planned, anna.read("campaigns/")):
-        assert held in page
-        assert "Paused" not in page
-        assert "a person paused it (Nora:" in page
-
-
-def test_the_hold_of_a_blocked_sender_does_not_promise_that_its_mail_waits_for_ever(
-    anna: Person, draft: int
-) -> None:
-    press.people(anna.workspace_id, 2)
-    sender_id, block = Campaign.objects.get(pk=draft).sender_id, Category.CONFIGURATION
-    ledger.hold_sender(
-        sender_id,
-        reason=Reason.SENDER_BLOCKED,
-        actor="postledger",
-        block=Block("535", block),
-    )
-
-    asked = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
-
-    [moment] = re.findall(r"its emails wait; those that still wait at ([^<]*) fail\.", asked)
-    assert f"{datetime.now(UTC) + timedelta(hours=72):%Y}" in moment
-
-
 def test_a_problem_of_everybody_refuses_the_launch_and_one_of_some_does_not(
     alice: Caller, anna: Person, draft: int
 ) -> None:
@@ -182,12 +113,15 @@ def test_a_problem_of_everybody_refuses_the_launch_and_one_of_some_does_not(
     path = f"campaigns/{draft}/edit/checks/"
     save(anna, draft, body="For {{ nobody }}")
     shown = read_text(anna.get(path))
-    yesterday = f"{datetime.now(UTC) - timedelta(days=1):%Y-%m-%dT%H:%M}"
+    yesterday, long_ago = (
+        f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%dT%H:%M}" for days in (1, 3)
+    )
 
     for changes, words in (
         ({"body": "For {{ nobody }}"}, "No recipient has a value for nobody"),
         ({"subject": "x" * 424, "body": "Hello"}, "It has 424 characters; shorten it to 150."),
         ({"body": "Hello", "when": "at", "at": yesterday}, "The chosen time is past."),
+        ({"body": "Hello", "when": "local", "local_at": long_ago}, "The chosen time is past."),
     ):
         save(anna, draft, **{"subject": "News", **changes})
         refused = launch(anna, draft)
@@ -250,46 +184,6 @@ def test_a_number_that_grew_by_more_than_a_tenth_is_asked_for_again(
 
     assert "Type 1,101 to launch." in read_text(refused)
     assert grown.status_code == 302
-
-
-def test_the_question_and_the_bar_say_who_would_get_no_mail_beside_the_number(
-    alice: Caller, anna: Person, draft: int
-) -> None:
-    newsroom.people(alice, 2, attributes={"city": "Porto"})
-    alice.post("/v1/contacts", {"address": "a@example.com"})
-    save(anna, draft, body="From {{ city }}")
-    path = f"campaigns/{draft}/edit/checks/"
-
-    asked = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
-    part = read_text(anna.client.get(anna.url(path), headers=PART))
-
-    consent = r"<a[^>]*>3 recipients are on no list[^<]*</a><br>"
-    loss = (
-        rf'<dd>3<br>{consent}<a[^>]*href="([^"]*)#(check-\d+)">'
-        r"1 of them would fail: no city</a></dd>"
-    )
-    [(page, place)] = re.findall(loss, asked)
-    [(_, of_bar)] = re.findall(loss, part)
-    assert page == anna.url(path)
-    for text, line in ((read_text(anna.get(path)), place), (part, of_bar)):
-        assert "1 recipient has no city" in text.partition(f'id="{line}"')[2].partition("</li>")[0]
-
-
-def test_the_question_repeats_the_warnings_and_says_whom_most_mail_would_not_reach(
-    alice: Caller, anna: Person, draft: int
-) -> None:
-    newsroom.people(alice, 3)
-    alice.post("/v1/contacts", {"address": "a@example.com", "attributes": {"city": "Porto"}})
-    press.people(anna.workspace_id, 5, first=100)
-    gone = Contact.objects.order_by("-pk")[:5].values("pk")
-    Contact.objects.filter(pk__in=gone).update(state="unsubscribed")
-    save(anna, draft, body="From {{ city }}")
-
-    asked = read_text(anna.get(f"campaigns/{draft}/edit/launch/"))
-
-    warnings = re.findall("Warning: </span>([^<]*)", asked)
-    assert "Most recipients would fail: 3 of 4 have no city" in warnings
-    assert "Most of these people are left out: 5 of 9" in warnings
 
 
 def test_an_estimate_is_confirmed_however_small_it_is() -> None:

@@ -156,20 +156,6 @@ def test_the_form_of_a_page_that_broke_off_saves_nothing(anna: Person, draft: in
         assert "The form was incomplete, so nothing was saved" in read_text(answer)
 
 
-def test_without_scripts_a_draft_with_unsaved_parts_leads_to_no_launch(
-    anna: Person, draft: int
-) -> None:
-    link = f'href="{anna.url(f"campaigns/{draft}/edit/checks/")}">Check, test and launch'
-
-    partly = read_text(save(anna, draft, when="at", at="tomorrow"))
-    past = read_text(save(anna, draft, when="at", at="2020-01-31T09:00"))
-
-    assert link in anna.read(f"campaigns/{draft}/edit/")
-    assert link not in partly
-    assert "Possible when all is saved." in partly
-    assert "2020-01-31 is in the past." in past
-
-
 def test_whatever_is_posted_is_refused_beside_its_field(anna: Person, draft: int) -> None:
     hours = {"has_window": "on", "opens": "09:00", "closes": "17:00", "weekdays": ["mon"]}
     posted: tuple[dict[str, Any], ...] = (
