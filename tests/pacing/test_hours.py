@@ -128,8 +128,10 @@ def test_the_next_day_starts_with_its_first_moment() -> None:
     ):
         assert hours.find_next_day(zone, at(now)) == at(start, zone)
     # It is ahead after clocks were set back to the day before.
-    now = at("2010-11-06 23:30", newfoundland, fold=1)
-    assert hours.find_next_day(newfoundland, now) == at("2010-11-07 00:00", newfoundland, fold=1)
+    set_back = at("2010-11-06 23:30", newfoundland, fold=1)
+    assert hours.find_next_day(newfoundland, set_back) == at(
+        "2010-11-07 00:00", newfoundland, fold=1
+    )
 
 
 def test_a_daily_limit_ends_with_the_next_days_opening_or_at_nine() -> None:
