@@ -1,4 +1,4 @@
-"""The `postledger` command. What its version and its help need not, is loaded after them."""
+"""The `postledger` command: answers version and help before anything large is loaded."""
 
 import sys
 
