@@ -153,7 +153,7 @@ def test_conditions_that_choose_few_are_served_by_an_index(many: int) -> None:
         assert "Seq Scan on contacts_contact" not in explain_query(many, data), data
 
 
-def test_advice_names_an_index_that_is_missing_and_would_be_used_or_says_that_none_would(
+def test_advice_names_an_index_that_is_missing_and_would_be_used(
     many: int,
 ) -> None:
     over = {"field": "attributes.age", "over": 88}
