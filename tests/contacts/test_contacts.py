@@ -210,7 +210,9 @@ def test_the_limits_of_attributes_hold_for_those_of_earlier_changes_too(acme: in
     assert len(Contact.objects.get(pk=contact_id).attributes) == 100
 
 
-def test_who_moves_to_an_address_that_left_has_left_however_it_is_written(acme: int) -> None:
+def test_who_left_has_left_with_every_address_and_who_moves_to_one_that_left_too(
+    acme: int,
+) -> None:
     for left, written in (
         ("old@example.com", "OLD@example.com"),
         (addresses.canonical("gone@münchen.example"), "gone@MÜNCHEN.example"),
@@ -222,14 +224,9 @@ def test_who_moves_to_an_address_that_left_has_left_however_it_is_written(acme: 
 
         assert people.state(contact_id) is ContactState.UNSUBSCRIBED, written
         assert people.read_history(acme)[-1] == ("suppressed", None, "active", "unsubscribed")
-
-
-def test_who_left_has_left_with_every_address(acme: int) -> None:
     contact_id = make(acme)
     people.leave(acme)
-
     people.change(acme, contact_id, Changes(address="new@example.com"))
-
     assert people.state(contact_id) is ContactState.UNSUBSCRIBED
     assert people.find_suppression(acme).has_left
 

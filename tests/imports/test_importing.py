@@ -359,24 +359,19 @@ def test_another_workspaces_list_and_import_are_unknown(
         running.run_import(globex, path, import_id=import_id, report=lambda _: None)
 
 
-def test_a_file_that_was_changed_is_not_resumed(acme: int, tmp_path: Path) -> None:
+def test_neither_a_file_that_was_changed_is_resumed_nor_a_finished_import_done_again(
+    acme: int, tmp_path: Path
+) -> None:
     path = files.write_file(tmp_path, ROWS)
     import_id = running.start_import(acme, path, mapping={}, actor="alice").id
     files.write_file(tmp_path, ROWS + "r9@example.com\n")
-
     with pytest.raises(FileChangedError):
         running.run_import(acme, path, import_id=import_id, report=lambda _: None)
-
     assert not Contact.objects.exists()
 
-
-def test_a_finished_import_is_not_done_again(acme: int, tmp_path: Path) -> None:
-    path = files.write_file(tmp_path, ROWS)
-    done = files.import_file(acme, path)
+    done = files.import_file(acme, files.write_file(tmp_path, ROWS))
     Contact.objects.update(name="changed by hand")
-
     again = running.run_import(acme, path, import_id=done.id, report=lambda _: None)
-
     assert again == done
     assert set(Contact.objects.values_list("name", flat=True)) == {"changed by hand"}
 
