@@ -166,17 +166,12 @@ def test_more_changes_than_one_request_has_events_are_all_published(source: Sour
     assert len(taken.events) == Event.objects.count() == 1_100
 
 
-def test_a_source_of_an_archived_topic_says_so(source: Source) -> None:
+def test_an_archived_source_or_one_of_an_archived_topic_takes_no_snapshot(source: Source) -> None:
     take(source, section(1))
     source.topic.list.archived_at = NOW
     source.topic.list.save()
-
     with pytest.raises(TopicArchivedError):
         take(source, section(1, "Open"), minute=1)
-
-
-def test_an_archived_source_keeps_no_items_and_takes_no_snapshot(source: Source) -> None:
-    take(source, section(1))
 
     archived = sources.archive_source(source.workspace_id, key="registrar", actor="alice")
 
@@ -194,21 +189,17 @@ def change(source: Source, **changes: Any) -> Source:
     )
 
 
-def test_other_ids_or_another_watched_field_begin_anew(source: Source) -> None:
+def test_another_watched_field_begins_anew_and_other_fields_are_only_read_differently(
+    source: Source,
+) -> None:
     take(source, section(1, seats=0))
 
     changed = change(source, watched_field="seats")
 
     assert not SourceItem.objects.filter(source=source).exists()
-    assert take(changed, section(1, "Open", seats=3)).result is SnapshotResult.BASELINE
-
-
-def test_other_fields_are_only_read_differently(source: Source) -> None:
-    take(source, section(1))
-
+    assert take(changed, section(1, seats=3)).result is SnapshotResult.BASELINE
     changed = change(source, fields={"sectionIndex": "index"}, interval_seconds=5)
-
-    [event] = take(changed, section(1, "Open"), minute=1).events
+    [event] = take(changed, section(1, seats=4), minute=1).events
     assert Event.objects.get(pk=event.id).data["sectionIndex"] == "00001"
     assert AuditEntry.objects.filter(action="source.changed", subject="source registrar").exists()
 
