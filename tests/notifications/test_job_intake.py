@@ -154,8 +154,10 @@ def test_a_job_for_mail_that_is_planned_changes_its_policy_alone_until_it_has_a_
     assert (row.max_attempts, row.lock_ttl_seconds, count_mails(row)) == (7, None, 1)
 
 
-def test_a_notification_that_ended_or_expired_takes_no_job(topic: Topic) -> None:
-    ended, old = plan(topic, "alice", "bob")
+def test_a_notification_that_ended_or_expired_or_whose_stream_was_cancelled_takes_no_job(
+    topic: Topic,
+) -> None:
+    ended, old, sent, late = plan(topic, "alice", "bob", "carol", "dan")
     documents_ = [job_of(topic, row) for row in (ended, old)]
     Notification.objects.filter(pk=ended.pk).update(end="skipped", code="duplicate")
 
@@ -166,7 +168,12 @@ def test_a_notification_that_ended_or_expired_takes_no_job(topic: Topic) -> None
 
     assert [one.result for one in taken] == [JobResult.UNCHANGED] * 2
     assert [one.notification.status for one in taken] == ["skipped", "expired"]
-    assert count_mails(ended) == count_mails(old) == 0
+    post(topic, job_of(topic, sent))
+    ledger.cancel(queue.stream_of(sent), actor="carol")
+    cancelled = post(topic, job_of(topic, late))
+    assert cancelled.notification.status == "skipped"
+    assert (cancelled.notification.error or {})["code"] == "cancelled"
+    assert [count_mails(row) for row in (ended, old, late)] == [0, 0, 0]
 
 
 def test_a_job_for_a_snoozed_subscription_waits_for_the_end_of_the_snooze(topic: Topic) -> None:
@@ -181,17 +188,6 @@ def test_a_job_for_a_snoozed_subscription_waits_for_the_end_of_the_snooze(topic:
     assert delivery is not None
     assert delivery.work is not None
     assert abs(delivery.work.due_at - until) < timedelta(seconds=1)
-
-
-def test_a_job_of_a_cancelled_stream_is_skipped(topic: Topic) -> None:
-    alice, bob = plan(topic, "alice", "bob")
-    post(topic, job_of(topic, alice))
-    ledger.cancel(queue.stream_of(alice), actor="carol")
-
-    taken = post(topic, job_of(topic, bob))
-
-    assert (taken.notification.status, count_mails(bob)) == ("skipped", 0)
-    assert (taken.notification.error or {})["code"] == "cancelled"
 
 
 def test_ids_that_name_nothing_or_do_not_belong_together_are_refused(
