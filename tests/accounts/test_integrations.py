@@ -33,12 +33,6 @@ def fill(workspace_id: int, kind: IntegrationKind, **offered: object) -> tuple[s
     return integrations.fill_integration(workspace_id, kind, settings=offered, actor="setup")
 
 
-def everything_stored() -> str:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT row_to_json(i)::text FROM accounts_integration AS i")
-        return "\n".join(row for (row,) in cursor.fetchall())
-
-
 def test_settings_are_read_as_they_were_set_by_their_own_workspace_only(
     acme: int, globex: int
 ) -> None:
@@ -51,36 +45,18 @@ def test_settings_are_read_as_they_were_set_by_their_own_workspace_only(
     assert integrations.supabase(acme) == SupabaseSettings.model_validate(SUPABASE)
     assert integrations.notion(acme) is None
     assert integrations.supabase(globex) is None
+    assert integrations.workspaces(IntegrationKind.NOTION) == [globex]
     assert not integrations.remove_integration(acme, IntegrationKind.NOTION, actor="alice")
     assert integrations.notion(globex)
     assert not AuditEntry.objects.filter(action="integration.removed").exists()
-
-
-def test_workspaces_are_found_by_what_they_are_connected_to(acme: int, globex: int) -> None:
-    for workspace_id in (globex, acme):
-        put(workspace_id, IntegrationKind.NOTION, **NOTION)
-    put(acme, IntegrationKind.SUPABASE, **SUPABASE)
-    before = integrations.workspaces(IntegrationKind.NOTION)
-    integrations.remove_integration(acme, IntegrationKind.NOTION, actor="alice")
-
-    assert before == [acme, globex]
-    assert integrations.workspaces(IntegrationKind.NOTION) == [globex]
-    assert integrations.workspaces(IntegrationKind.SUPABASE) == [acme]
-
-
-def test_the_id_of_a_database_may_be_written_without_hyphens(acme: int) -> None:
-    put(acme, IntegrationKind.NOTION, token="ntn_hunter2", errors=MAILOUTS.replace("-", "").upper())
-
-    notion = integrations.notion(acme)
-
-    assert notion
-    assert notion.errors == MAILOUTS
+    assert integrations.remove_integration(globex, IntegrationKind.NOTION, actor="charlie")
+    assert integrations.workspaces(IntegrationKind.NOTION) == []
 
 
 def test_a_change_keeps_what_it_does_not_name(acme: int) -> None:
     put(acme, IntegrationKind.NOTION, **NOTION)
 
-    put(acme, IntegrationKind.NOTION, errors=MAILOUTS, mailouts=None)
+    put(acme, IntegrationKind.NOTION, errors=MAILOUTS.replace("-", "").upper(), mailouts=None)
 
     assert integrations.notion(acme) == NotionSettings(token="ntn_hunter2", errors=MAILOUTS)
 
@@ -88,30 +64,21 @@ def test_a_change_keeps_what_it_does_not_name(acme: int) -> None:
 def test_the_admins_password_admits_itself_and_nothing_else(acme: int) -> None:
     put(acme, IntegrationKind.ADMIN, password="correct horse battery")
 
-    admin = integrations.admin(acme)
-
-    assert admin
-    assert admin.admits("correct horse battery")
-    for wrong in ("", "correct horse battery ", "Correct horse", "\ud800", admin.password_hash):
-        assert not admin.admits(wrong)
-
-
-def test_a_password_is_neither_unset_nor_given_as_anything_else(acme: int) -> None:
-    put(acme, IntegrationKind.ADMIN, password="hunter2 of the tests")
-
-    wrong: list[dict[str, object]] = [{"password": None}, {"password_hash": "swordfish"}]
-    for change in wrong:
+    wrong_changes: list[dict[str, object]] = [{"password": None}, {"password_hash": "swordfish"}]
+    for change in wrong_changes:
         with pytest.raises(InvalidSettingsError):
             put(acme, IntegrationKind.ADMIN, **change)
 
     admin = integrations.admin(acme)
-    assert admin is not None
-    assert admin.admits("hunter2 of the tests")
+    assert admin
+    assert admin.admits("correct horse battery")
+    for wrong in ("", "correct horse battery ", "Correct horse", "\ud800", admin.password_hash):
+        assert not admin.admits(wrong)
     put(acme, IntegrationKind.ADMIN, password="battery staple, correct")
     replaced = integrations.admin(acme)
     assert replaced
     assert replaced.admits("battery staple, correct")
-    assert not replaced.admits("hunter2 of the tests")
+    assert not replaced.admits("correct horse battery")
 
 
 def test_some_kinds_are_the_first_workspaces_alone(acme: int, globex: int) -> None:
@@ -131,7 +98,9 @@ def test_no_secret_stands_readable_in_the_database_or_is_shown(acme: int) -> Non
     put(acme, IntegrationKind.SUPABASE, **SUPABASE)
     put(acme, IntegrationKind.ADMIN, password="correct horse battery")
 
-    kept = everything_stored()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT row_to_json(i)::text FROM accounts_integration AS i")
+        kept = "\n".join(row for (row,) in cursor.fetchall())
     admin = integrations.admin(acme)
 
     assert admin
@@ -155,37 +124,19 @@ def test_a_row_copied_to_another_workspace_does_not_open(acme: int, globex: int)
 
 
 def test_settings_that_cannot_work_are_named_and_not_repeated(acme: int) -> None:
+    notion, supabase, admin = IntegrationKind
+    short = "password: at least 16 characters are required"
+    unknown = "there is no such setting: leave it out"
     cases: list[tuple[IntegrationKind, dict[str, object], str]] = [
-        (IntegrationKind.NOTION, {}, "integration notion: token: this is required"),
-        (IntegrationKind.NOTION, {"token": ""}, "token: this must not be empty"),
-        (
-            IntegrationKind.NOTION,
-            {"token": "t", "errors": "zz-99"},
-            "errors: paste the link of the database",
-        ),
-        (
-            IntegrationKind.NOTION,
-            {"token": "t", "tokn": "zz-99"},
-            "tokn: there is no such setting: leave it out",
-        ),
-        (IntegrationKind.SUPABASE, {"url": "https://acme.example"}, "api_key: this is required"),
-        (
-            IntegrationKind.SUPABASE,
-            {"url": "ftp://zz-99", "api_key": "k"},
-            "url: String should match",
-        ),
-        (IntegrationKind.ADMIN, {}, "password: at least 16 characters are required"),
-        (IntegrationKind.ADMIN, {"password": ""}, "password: at least 16 characters are required"),
-        (
-            IntegrationKind.ADMIN,
-            {"password": "zz-99-zz-99-zz-"},
-            "password: at least 16 characters are required",
-        ),
-        (
-            IntegrationKind.ADMIN,
-            {"password": "p" * 16, "name": "zz-99"},
-            "name: there is no such setting: leave it out",
-        ),
+        (notion, {}, "integration notion: token: this is required"),
+        (notion, {"token": ""}, "token: this must not be empty"),
+        (notion, {"token": "t", "errors": "zz-99"}, "errors: paste the link of the database"),
+        (notion, {"token": "t", "tokn": "zz-99"}, f"tokn: {unknown}"),
+        (supabase, {"url": "https://acme.example"}, "api_key: this is required"),
+        (supabase, {"url": "ftp://zz-99", "api_key": "k"}, "url: String should match"),
+        (admin, {}, short),
+        (admin, {"password": "zz-99-zz-99-zz-"}, short),
+        (admin, {"password": "p" * 16, "name": "zz-99"}, f"name: {unknown}"),
     ]
     for kind, wrong, message in cases:
         with pytest.raises(InvalidSettingsError) as refused:
@@ -208,25 +159,14 @@ def test_what_has_no_row_is_taken_from_the_environment_and_afterwards_the_row_wi
     assert same == ()
     assert other == ("mailouts", "errors"), "what differs is named"
     assert integrations.notion(acme) == NotionSettings.model_validate(NOTION)
-
-
-def test_a_password_is_known_to_differ_by_its_hash(acme: int) -> None:
     fill(acme, IntegrationKind.ADMIN, password="correct horse battery")
-
     assert fill(acme, IntegrationKind.ADMIN, password="correct horse battery") == ()
     assert fill(acme, IntegrationKind.ADMIN, password="battery staple, correct") == ("password",)
-
-
-def test_what_was_taken_away_is_not_brought_back_by_the_environment_and_can_be_set_anew(
-    acme: int,
-) -> None:
-    fill(acme, IntegrationKind.NOTION, **NOTION)
-
+    # What was taken away is not brought back, and can be set anew.
     assert integrations.remove_integration(acme, IntegrationKind.NOTION, actor="alice")
-
     assert fill(acme, IntegrationKind.NOTION, **NOTION) == ("token", "mailouts")
     assert integrations.notion(acme) is None
-    assert Integration.objects.get().sealed_settings is None
+    assert Integration.objects.get(kind="notion").sealed_settings is None
     put(acme, IntegrationKind.NOTION, token="ntn_new")
     assert integrations.notion(acme) == NotionSettings(token="ntn_new")
 
@@ -300,15 +240,11 @@ def test_the_trail_names_settings_and_holds_no_value(acme: int) -> None:
     ]
 
 
-def test_the_table_lets_in_no_other_kind(acme: int) -> None:
+def test_the_table_lets_in_no_other_kind_and_nobody_but_its_owner(acme: int) -> None:
     with pytest.raises(IntegrityError, match="accounts_integration_kind"), transaction.atomic():
         Integration.objects.create(workspace_id=acme, kind="pigeon")
-
     for kind in IntegrationKind:
         Integration.objects.create(workspace_id=acme, kind=kind.value)
-
-
-def test_the_table_is_closed_to_everyone_but_its_owner(acme: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT relrowsecurity FROM pg_class WHERE relname = 'accounts_integration'")
         assert cursor.fetchall() == [(True,)]

@@ -29,24 +29,15 @@ def test_both_keys_work_during_the_overlap_and_the_new_one_after_it(acme: int) -
     new = keys.rotate_key(acme, prefix=old.prefix, overlap=DAY, actor="alice", now=NOW)
 
     end = NOW + DAY
-    assert keys.recognise(old.token, now=end - MOMENT)
-    assert keys.recognise(new.token, now=end - MOMENT)
+    before, after = (keys.recognise(key.token, now=end - MOMENT) for key in (old, new))
+    assert before
+    assert after
+    assert (after.scopes, after.is_test) == (before.scopes, before.is_test), "it may do no more"
+    assert ApiKey.objects.get(pk=new.key_id).name == "shop"
     assert keys.recognise(old.token, now=end) is None
     assert keys.recognise(new.token, now=end)
     keys.rotate_key(acme, prefix=new.prefix, overlap=timedelta(0), actor="alice", now=NOW)
     assert keys.recognise(new.token, now=NOW) is None, "without an overlap it ends at once"
-
-
-def test_the_successor_may_do_the_same_and_no_more(acme: int) -> None:
-    old = make(acme)
-
-    new = keys.rotate_key(acme, prefix=old.prefix, overlap=DAY, actor="alice", now=NOW)
-
-    before, after = (keys.recognise(key.token, now=NOW) for key in (old, new))
-    assert before
-    assert after
-    assert (after.scopes, after.is_test) == (before.scopes, before.is_test)
-    assert ApiKey.objects.get(pk=new.key_id).name == "shop"
 
 
 def make_for_member(workspace_id: int, member_id: int) -> NewKey:
@@ -109,20 +100,15 @@ def test_another_workspaces_key_is_out_of_reach(acme: int, globex: int) -> None:
     assert keys.recognise(key.token, now=NOW)
 
 
-def test_an_overlap_without_measure_is_refused(acme: int) -> None:
-    cases: list[timedelta] = [-MOMENT, 365 * DAY + MOMENT, timedelta.max]
-    for overlap in cases:
-        key = make(acme)
-
-        with pytest.raises(InvalidKeyError, match="overlap must be between 0 and 365 days"):
-            keys.rotate_key(acme, prefix=key.prefix, overlap=overlap, actor="alice", now=NOW)
-
-
-def test_a_key_without_a_scope_or_a_name_is_refused(acme: int) -> None:
+def test_a_key_without_a_scope_a_name_or_a_measured_overlap_is_refused(acme: int) -> None:
     with pytest.raises(InvalidKeyError, match="at least one scope: mail:send, mail:read"):
         keys.create_key(acme, name="shop", scopes=[], actor="alice")
     with pytest.raises(InvalidNameError, match="cannot be the name of a key: use 1 to 100"):
         keys.create_key(acme, name="", scopes=[Scope.SEND], actor="alice")
+    key = make(acme)
+    for overlap in (-MOMENT, 365 * DAY + MOMENT, timedelta.max):
+        with pytest.raises(InvalidKeyError, match="overlap must be between 0 and 365 days"):
+            keys.rotate_key(acme, prefix=key.prefix, overlap=overlap, actor="alice", now=NOW)
 
 
 def test_the_trail_of_a_key_names_it_and_holds_no_secret(acme: int) -> None:

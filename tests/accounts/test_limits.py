@@ -33,6 +33,7 @@ def limits_of(sender_id: int) -> tuple[float | None, int | None, int | None]:
 
 def test_the_limits_that_are_named_change_and_the_others_stay(acme: int) -> None:
     sender_id = make_sender(acme)
+    assert limits_of(sender_id) == (None, None, None)
 
     senders.set_limits(
         acme, sender_id=sender_id, rate_per_second=0.5, rate_per_hour=100, actor="alice"
@@ -117,13 +118,8 @@ def test_mail_is_counted_afresh_since_a_limit_of_the_hour_or_day_was_added(acme:
         added.append(Member.objects.get(pk=member_id).counted_since)
 
     assert seen[0] is None
-    assert [later != earlier for earlier, later in pairwise(seen)] == [
-        True,
-        False,
-        False,
-        True,
-        True,
-    ]
+    changed = [later != earlier for earlier, later in pairwise(seen)]
+    assert changed == [True, False, False, True, True]
     assert [later != earlier for earlier, later in pairwise(added)] == [False, False, True]
 
 
@@ -137,27 +133,8 @@ def test_the_daily_limit_of_a_member_is_set_and_removed(acme: int) -> None:
     assert limit is not None
     assert (limit.per_day, sending_limits.find_member_limit(member_id)) == (500, None)
     noted = AuditEntry.objects.filter(action="member.limit_changed").order_by("pk")
-    assert list(noted.values_list("data", flat=True)) == [
-        {"daily_limit": 500},
-        {"daily_limit": None},
-    ]
+    assert [data["daily_limit"] for data in noted.values_list("data", flat=True)] == [500, None]
     with pytest.raises(InvalidLimitError, match="No mail would ever go with a limit of 0 mails"):
         members.set_daily_limit(acme, member_id=member_id, daily_limit=0, actor="alice")
     with pytest.raises(IntegrityError, match="accounts_member_limit"), transaction.atomic():
         Member.objects.filter(pk=member_id).update(daily_limit=0)
-
-
-def test_limits_are_said_in_words() -> None:
-    cases: list[tuple[dict[str, Any], str]] = [
-        ({}, ""),
-        ({"rate_per_second": 5.0}, "at most 5 a second"),
-        ({"rate_per_second": 0.25, "rate_per_hour": 100}, "at most 0.25 a second, 100 an hour"),
-        ({"daily_limit": 50_000}, "at most 50,000 a day"),
-        ({"daily_limit": 1_000_000_000}, "at most 1,000,000,000 a day"),
-    ]
-    for named, text in cases:
-        assert limits.describe(**named) == text, named
-
-
-def test_a_sender_has_no_limit_until_a_person_sets_one(acme: int) -> None:
-    assert limits_of(make_sender(acme)) == (None, None, None)

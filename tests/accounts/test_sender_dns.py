@@ -123,9 +123,7 @@ def test_what_sendgrid_asks_for_is_right_once_it_is_pasted(server: DnsServer) ->
 
 
 def test_a_relay_is_judged_by_its_name_and_its_selector(server: DnsServer) -> None:
-    sender = connect("smtp", {"host": "smtp.mailgun.org", "dkim_selector": "mg"})
-
-    report = look_up(sender)
+    report = look_up(connect("smtp", {"host": "smtp.mailgun.org", "dkim_selector": "mg"}))
 
     assert list_codes(report) == [Code.SPF_MISSING, Code.DKIM_MISSING, Code.DMARC_MISSING]
     assert report.verdicts[0].remedy[0].value == "v=spf1 include:mailgun.org ~all"

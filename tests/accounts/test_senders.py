@@ -111,18 +111,12 @@ def test_the_default_sender_is_archived_only_if_another_takes_its_place(acme: in
     assert Sender.objects.filter(archived_at=None).get().pk == second
 
 
-def test_an_account_that_a_sender_uses_is_not_archived(acme: int) -> None:
-    account_id = make_account(acme)
-    make_sender(acme, "news", account_id)
-
-    with pytest.raises(AccountInUseError, match=r"sends for news@acme\.example\. Attach these"):
-        provider_accounts.archive_account(acme, account_id=account_id, actor="bob")
-
-
-def test_no_sender_gets_an_archived_account(acme: int) -> None:
+def test_an_account_is_archived_once_no_sender_uses_it_and_then_gets_none(acme: int) -> None:
     account_id = make_account(acme)
     make_sender(acme, "news")
     sender_id = make_sender(acme, "help", account_id)
+    with pytest.raises(AccountInUseError, match=r"sends for help@acme\.example\. Attach these"):
+        provider_accounts.archive_account(acme, account_id=account_id, actor="bob")
     senders.archive_sender(acme, sender_id=sender_id, actor="bob")
     provider_accounts.archive_account(acme, account_id=account_id, actor="bob")
 

@@ -49,9 +49,6 @@ def test_a_text_that_is_no_time_no_weekday_or_no_zone_is_refused_with_an_example
     for zone in ("Berlin", "", "../etc/passwd", "UTC+1"):
         with pytest.raises(InvalidTimeZoneError, match="use an IANA name such as Europe/Lisbon"):
             working_hours.parse_hours(["09:00-18:00"], zone=zone)
-
-
-def test_hours_have_at_least_one_time_and_not_too_many() -> None:
     for spans in ([], [f"{n // 60:02}:{n % 60:02}-23:59" for n in range(25)]):
         with pytest.raises(InvalidHoursError, match="Use 1 to 24 times of the form 09:00-18:00"):
             working_hours.parse_hours(spans)

@@ -94,7 +94,11 @@ def test_another_workspaces_sender_is_out_of_reach(acme: int, globex: int) -> No
 
 
 @pytest.mark.django_db
-def test_the_first_workspace_gets_the_sender_of_the_environment() -> None:
+def test_the_first_workspace_gets_the_sender_of_the_environment_and_then_the_rows_win() -> None:
+    with pytest.raises(InvalidAddressError):
+        first("hello")
+    assert not Workspace.objects.exists()
+
     made = first("hello@acme.example", "Acme")
 
     sender = Sender.objects.get()
@@ -102,23 +106,12 @@ def test_the_first_workspace_gets_the_sender_of_the_environment() -> None:
     assert (sender.address, sender.name, sender.account_id) == ("hello@acme.example", "Acme", None)
     assert (sender.rate_per_second, sender.rate_per_hour, sender.daily_limit) == (5, None, None)
     assert sender.workspace.name == "default"
-
-
-@pytest.mark.django_db
-def test_afterwards_the_rows_win_over_the_environment() -> None:
-    first("hello@acme.example", "Acme")
-
     assert first("other@acme.example", "Other") is None
-
     assert Sender.objects.get().address == "hello@acme.example"
 
 
 @pytest.mark.django_db
-def test_a_wrong_address_makes_no_workspace_and_none_makes_one_without_a_sender() -> None:
-    with pytest.raises(InvalidAddressError):
-        first("hello")
-    assert not Workspace.objects.exists()
-
+def test_without_an_address_in_the_environment_the_first_workspace_has_no_sender() -> None:
     assert first(name="Acme")
     assert not Sender.objects.exists()
 
@@ -148,9 +141,3 @@ def test_a_name_that_a_footer_cannot_show_is_refused(acme: int) -> None:
 def test_a_workspace_that_does_not_exist_is_not_changed(acme: int) -> None:
     with pytest.raises(Workspace.DoesNotExist):
         workspaces.set_time_zone(acme + 1, "Europe/Lisbon", actor="alice")
-
-
-def test_where_there_is_any_workspace_no_default_is_made(acme: int) -> None:
-    assert first("hello@acme.example") is None
-
-    assert Workspace.objects.count() == 1

@@ -60,20 +60,14 @@ def test_a_hold_that_only_a_person_ends_alarms_after_two_minutes() -> None:
     assert found.data["reason"] == "sender_blocked"
 
 
-def test_a_hold_that_ends_by_itself_alarms_after_a_quarter_of_an_hour() -> None:
+def test_an_outage_alarms_after_minutes_a_pause_after_a_day_and_a_limit_never() -> None:
     soon = NOW + timedelta(seconds=10)
 
     assert held(hold(Reason.PROVIDER_DOWN, since=ago(minutes=14), until=soon)) == []
     assert held(hold(Reason.PROVIDER_DOWN, since=ago(minutes=15), until=soon))
-
-
-def test_a_pause_alarms_after_a_day_and_only_while_mail_waits() -> None:
     assert held(hold(Reason.PAUSED, since=ago(hours=23)), waiting=1) == []
     assert held(hold(Reason.PAUSED, since=ago(days=2)), waiting=0) == []
     assert held(hold(Reason.PAUSED, since=ago(days=1)), waiting=1)
-
-
-def test_a_limit_that_does_its_work_alarms_nobody() -> None:
     for reason in sorted(LIMIT_REASONS):
         assert held(hold(reason, since=ago(days=3)), waiting=1_000) == [], reason
 

@@ -59,46 +59,31 @@ def test_it_stays_open_when_the_stream_is_replaced(topic: Topic) -> None:
     assert house.alerts() == [(*FAILED, True, True)]
 
 
-def test_a_requeue_closes_it(topic: Topic) -> None:
-    row = fail(topic)
-    watching.watch(house.after(minutes=1))
-    ledger.requeue(queue.stream_of(row), [see(row)], actor="bob")
-
-    watching.watch(house.after(minutes=2))
-
-    assert house.alerts() == [(*FAILED, False, True)]
-
-
-def test_it_closes_when_the_last_one_is_discarded(topic: Topic) -> None:
-    first, second = queue.plan(cast.event(topic), cast.subscribe_all(topic, ["alice", "bob"]))
-    books.book(queue.stream_of(first), views.refused)
-    ledger.discard(queue.stream_of(first), [see(first)], actor="bob")
+def test_it_closes_when_the_last_one_is_requeued_or_discarded(topic: Topic) -> None:
+    first, second, third = (fail(topic, name) for name in ("alice", "bob", "carol"))
+    stream_id = queue.stream_of(first)
+    ledger.discard(stream_id, [see(first)], actor="bob")
     watching.watch(house.after(minutes=1))
     assert house.alerts() == [(*FAILED, True, True)]
 
-    ledger.discard(queue.stream_of(second), [see(second)], actor="bob")
+    ledger.requeue(stream_id, [see(second)], actor="bob")
+    ledger.discard(stream_id, [see(third)], actor="bob")
     watching.watch(house.after(minutes=2))
 
     assert house.alerts() == [(*FAILED, False, True)]
 
 
-def test_a_doubt_that_a_person_ended_alarms_nobody(topic: Topic) -> None:
+def test_a_doubt_that_a_person_ended_and_what_was_skipped_or_expired_alarm_nobody(
+    topic: Topic,
+) -> None:
     row = queue.planned(topic)
     books.lose(queue.stream_of(row))
     decision = Decision.COUNT_AS_NOT_SENT
     ledger.resolve(queue.stream_of(row), [see(row)], decision=decision, actor="bob")
-
-    watching.watch(house.after(minutes=2))
-
-    assert house.alerts() == []
-
-
-def test_skipped_and_expired_notifications_alarm_nobody(topic: Topic) -> None:
-    row = queue.planned(topic)
-    books.judge(queue.stream_of(row), views.suppressed)
+    books.judge(queue.stream_of(queue.planned(topic, "carol")), views.suppressed)
     queue.pend(cast.event(topic), cast.subscribe(topic, "bob"), end="expired", code="expired")
 
-    watching.watch(house.after(minutes=1))
+    watching.watch(house.after(minutes=2))
 
     assert house.alerts() == []
 

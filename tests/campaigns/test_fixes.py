@@ -67,27 +67,20 @@ def findings(*runs: Run) -> list[str]:
     return [str(it) for run in runs for it in audit.audit(run.stream_id).discrepancies]
 
 
-def test_a_retry_fills_a_mail_that_was_not_handed_over_with_the_contacts_new_values(
+def test_a_retry_fills_a_mail_with_the_contacts_new_values_unless_it_was_handed_over(
     acme: int,
 ) -> None:
     run = failed_run(acme, 2)
     move_to("Porto", 0)
 
     assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 2
-
     assert cities(run) == ["Porto", None]
     assert findings(run) == []
-
-
-def test_a_retry_leaves_a_mail_that_was_handed_over_as_it_was(acme: int) -> None:
-    press.people(acme, 1)
+    for _ in range(2):
+        cast.book(run.stream_id, press.refused)
     move_to("Lisbon", 0)
-    run = press.launched(acme, press.campaign(acme, content=WORDS))
-    cast.book(run.stream_id, press.refused)
-    move_to("Porto", 0)
-
-    assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 1
-    assert cities(run) == ["Lisbon"]
+    assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 2
+    assert cities(run) == ["Porto", None]
 
 
 def test_a_retry_brings_no_value_back_of_a_reader_who_is_erased_meanwhile(acme: int) -> None:
@@ -132,7 +125,9 @@ def test_a_reader_whose_city_was_missing_gets_the_mail_once_it_is_there(acme: in
     assert cities(run) == ["Lisbon", "Porto", "Porto"]
 
 
-def test_the_rest_of_a_run_has_whoever_failed_before_anything_was_handed_over(acme: int) -> None:
+def test_the_rest_has_whoever_failed_before_a_hand_over_and_they_are_not_retried_in_the_run(
+    acme: int,
+) -> None:
     run = failed_run(acme, 3)
     move_to("Porto", 0, 1)
 
@@ -141,6 +136,9 @@ def test_the_rest_of_a_run_has_whoever_failed_before_anything_was_handed_over(ac
     assert press.addresses(rest) == press.addresses(run)
     assert cities(rest) == ["Porto", "Porto", None]
     assert counts(run) == {State.CANCELLED: 3}
+    assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 0
+    seen = [SeenDelivery(position, 1) for position in range(3)]
+    assert ledger.requeue(run.stream_id, seen, actor="bob") == []
     assert run_control.end_finished_runs() == 1
     assert findings(run, rest) == []
 
@@ -172,16 +170,6 @@ def test_who_was_handed_over_and_then_cancelled_is_not_in_the_rest(acme: int) ->
     rest = press.rest(run)
 
     assert press.addresses(rest) == press.addresses(run)[1:]
-
-
-def test_whom_the_rest_has_is_not_retried_in_the_earlier_run(acme: int) -> None:
-    run = failed_run(acme, 3)
-    rest = press.rest(run)
-
-    assert run_control.retry_failed(acme, run.pk, actor="alice").requeued == 0
-    seen = [SeenDelivery(position, 1) for position in range(3)]
-    assert ledger.requeue(run.stream_id, seen, actor="bob") == []
-    assert len(press.addresses(rest)) == 3
 
 
 def test_whom_a_retry_has_taken_is_not_in_the_rest(acme: int) -> None:

@@ -75,12 +75,6 @@ def test_a_report_has_the_gravest_that_was_reported_of_a_mail(acme: int) -> None
         assert bool(line["feedback_at"]) == bool(shown)
 
 
-def test_every_state_has_a_status_and_only_accepted_mail_is_sent() -> None:
-    statuses = {state: report._status(state) for state in State}
-
-    assert statuses == {**{state: state.value for state in State}, State.ACCEPTED: "sent"}
-
-
 def test_what_failed_and_then_went_or_was_cancelled_has_no_error(acme: int) -> None:
     run = run_to(acme, 2)
     cast.book(run.stream_id, press.refused)

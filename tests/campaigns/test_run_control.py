@@ -49,9 +49,13 @@ def test_a_paused_run_is_claimed_by_nobody_until_it_is_resumed(acme: int) -> Non
     assert cast.claim(run.stream_id).batches
 
 
-def test_a_run_whose_mails_were_all_taken_is_sent_by_itself(acme: int) -> None:
+def test_a_run_whose_mails_were_all_taken_is_sent_by_itself_though_somebody_closes_it(
+    acme: int,
+) -> None:
     run = run_to(acme, 3)
     cast.book(run.stream_id, press.taken)
+    run_control.close_run(acme, run.pk, actor="alice", now=press.NOW)
+    assert read_progress(acme, run.pk).ended_at is None
 
     assert run_control.end_finished_runs() == 1
     assert run_control.end_finished_runs() == 0
@@ -143,16 +147,6 @@ def test_a_cancelled_run_with_doubts_can_be_closed_and_not_retried(acme: int) ->
     run_control.cancel_run(acme, run.pk, actor="alice")
 
     assert read_progress(acme, run.pk).state is RunState.CLOSED
-
-
-def test_closing_a_run_without_a_failure_leaves_it_to_end_as_sent(acme: int) -> None:
-    run = run_to(acme, 1)
-    cast.book(run.stream_id, press.taken)
-
-    run_control.close_run(acme, run.pk, actor="alice", now=press.NOW)
-
-    assert read_progress(acme, run.pk).ended_at is None
-    assert run_control.end_finished_runs() == 1
 
 
 def test_the_rest_waits_until_what_was_cancelled_is_booked(acme: int) -> None:

@@ -68,7 +68,9 @@ def runs() -> list[dict[str, Any]]:
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def test_a_run_is_told_with_its_article_as_it_was_launched(acme: int) -> None:
+def test_a_run_is_told_with_its_article_as_it_was_launched_and_a_test_has_no_history(
+    acme: int,
+) -> None:
     press.people(acme, 1)
     articles.create(acme, key="budget", title="Budget", actor="alice")
     words = Slice(title="Budget", body_md="Hello.", is_headline=True, is_published=True)
@@ -88,15 +90,10 @@ def test_a_run_is_told_with_its_article_as_it_was_launched(acme: int) -> None:
             "started_at": press.NOW,
         }
     ]
-
-
-def test_a_test_is_a_run_without_history(acme: int) -> None:
-    run_id = press.send_test(acme, press.campaign(acme), "a@example.com")
-    run = press.planned(run_id)
-    cast.book(run.stream_id, press.taken)
-
-    assert views.read("delivery_history", run.stream_id) == []
-    assert [row["id"] for row in runs()] == [run.pk]
+    test = press.planned(press.send_test(acme, campaign_id, "a@example.com"))
+    cast.book(test.stream_id, press.taken)
+    assert views.read("delivery_history", test.stream_id) == []
+    assert {row["id"] for row in runs()} == {run.pk, test.pk}
 
 
 def test_the_log_and_the_outbox_tell_what_a_campaign_said(acme: int) -> None:

@@ -53,7 +53,9 @@ def test_a_permanent_bounce_is_kept_with_its_type_subtype_and_time(acme: int) ->
     assert (contact.bounce_type, contact.bounce_subtype) == ("Permanent", "Suppressed")
 
 
-def test_a_passing_bounce_leaves_its_type_and_the_state_alone(acme: int) -> None:
+def test_a_passing_bounce_leaves_its_type_and_the_state_alone_and_a_word_is_recorded_once(
+    acme: int,
+) -> None:
     contact_id = people.contact(acme)
 
     for kind in ("Transient", "Undetermined"):
@@ -61,9 +63,14 @@ def test_a_passing_bounce_leaves_its_type_and_the_state_alone(acme: int) -> None
         contact = Contact.objects.get(pk=contact_id)
         assert (contact.state, contact.bounce_type) == ("active", kind)
         assert (contact.bounce_subtype, contact.state_changed_at) == ("MailboxFull", None)
-
     assert people.find_suppression(acme) == SuppressionStatus()
     assert people.read_history(acme) == []
+
+    assert people.bounce(acme)
+    before = Contact.objects.values().get()
+    assert people.bounce(acme) == []
+    assert Contact.objects.values().get() == before
+    assert people.read_history(acme) == [("bounced", None, "active", "bounced")]
 
 
 def test_a_complaint_unsubscribes_and_a_bounced_one_stays_bounced(acme: int) -> None:
@@ -77,17 +84,6 @@ def test_a_complaint_unsubscribes_and_a_bounced_one_stays_bounced(acme: int) -> 
     assert people.find_suppression(acme) == SuppressionStatus(SuppressionReason.COMPLAINED)
     assert people.state(two) is BOUNCED
     assert people.find_suppression(acme, "r2@example.com").reason is SuppressionReason.BOUNCED
-
-
-def test_the_same_word_again_changes_nothing_and_is_recorded_once(acme: int) -> None:
-    people.contact(acme)
-    assert people.bounce(acme)
-    before = Contact.objects.values().get()
-
-    assert people.bounce(acme) == []
-
-    assert Contact.objects.values().get() == before
-    assert people.read_history(acme) == [("bounced", None, "active", "bounced")]
 
 
 EARLIER, LATER = NOW - timedelta(days=1), NOW + timedelta(days=1)
@@ -126,11 +122,15 @@ def test_reports_in_any_order_and_division_end_as_the_strongest_with_its_time(
     }[last]
 
 
-def test_of_one_address_told_twice_the_strongest_word_counts(acme: int) -> None:
+def test_of_one_address_told_twice_the_strongest_word_counts_and_what_is_none_stops_nobody(
+    acme: int,
+) -> None:
     contact_id = people.contact(acme)
 
     changed = people.apply(
         acme,
+        consent.complaint_report("not an address", at=NOW),
+        consent.complaint_report("a@b\r\nc", at=NOW),
         consent.complaint_report("R1@example.com", at=NOW),
         consent.bounce_report(R1, bounce_type="Permanent", bounce_subtype="General", at=NOW),
         consent.complaint_report(R1, at=NOW),
@@ -147,20 +147,6 @@ def test_an_address_without_a_contact_is_suppressed_and_remembered_by_its_hash(a
     assert event.contact_id is None
     assert bytes(event.address_hash or b"") == bytes(Suppression.objects.get().address_hash)
     assert event.detail == "Permanent/General"
-
-
-def test_what_is_no_address_stops_nobody(acme: int) -> None:
-    contact_id = people.contact(acme)
-
-    people.apply(
-        acme,
-        consent.complaint_report("not an address", at=NOW),
-        consent.complaint_report("a@b\r\nc", at=NOW),
-        consent.complaint_report(R1, at=NOW),
-    )
-
-    assert people.state(contact_id) is UNSUBSCRIBED
-    assert Suppression.objects.count() == 1
 
 
 def test_another_workspaces_contact_of_the_same_address_is_not_touched(

@@ -48,16 +48,16 @@ MIXED = [
 ]
 
 
-@pytest.mark.parametrize("size", [1, 2, 4, 100])
-def test_an_audience_is_walked_by_lower_case_address_in_byte_order(acme: int, size: int) -> None:
+def test_an_audience_is_walked_by_lower_case_address_in_byte_order(acme: int) -> None:
     for address in MIXED:
         people.contact(acme, address)
 
-    chunks = list(walk_audience(acme, EVERYBODY, size=size))
+    for size in (1, 2, 4, 100):
+        chunks = list(walk_audience(acme, EVERYBODY, size=size))
 
-    addresses = [address for chunk in chunks for address in chunk]
-    assert addresses == sorted(MIXED, key=lambda address: address.lower().encode())
-    assert all(len(chunk) <= size for chunk in chunks)
+        addresses = [address for chunk in chunks for address in chunk]
+        assert addresses == sorted(MIXED, key=lambda address: address.lower().encode()), size
+        assert all(len(chunk) <= size for chunk in chunks), size
 
 
 def test_an_address_is_walked_once_whatever_became_of_its_earlier_contact(acme: int) -> None:
@@ -153,76 +153,37 @@ def test_conditions_that_choose_few_are_served_by_an_index(many: int) -> None:
         assert "Seq Scan on contacts_contact" not in explain_query(many, data), data
 
 
-def test_advice_is_silent_about_a_filter_that_is_fast(many: int) -> None:
-    cases: list[object] = [{"city": "City 5"}, {"list": "news"}, {"field": "locale", "is": "l7"}]
-    for data in cases:
-        assert index_advice.advise(many, parse(data)) is None, data
-
-
-def test_advice_is_given_on_whatever_took_long(many: int) -> None:
-    meant = parse({"city": "City 5"})
-
-    assert index_advice.advise(many, meant, took=index_advice.PROMISED) is None
-    assert index_advice.advise(many, meant, took=index_advice.PROMISED * 1.01) is not None
-
-
-@pytest.mark.parametrize(
-    ("data", "index"),
-    [
-        ({"field": "attributes.age", "over": 88}, "(attributes -> 'age')::numeric"),
+def test_advice_names_an_index_that_is_missing_and_would_be_used(
+    many: int,
+) -> None:
+    over = {"field": "attributes.age", "over": 88}
+    old = {"field": "updated_at", "before": "2020-01-01"}
+    cases: list[tuple[object, str]] = [
+        (over, "(attributes -> 'age')::numeric"),
         ({"field": "attributes.renews", "before": "2026-01-03"}, "left(attributes ->> 'renews'"),
         (
             {"field": "attributes.city", "starts_with": "City 99"},
             "(workspace_id, (attributes ->> 'city') text_pattern_ops)",
         ),
-        ({"field": "attributes.city", "contains": "y 77"}, "gin_trgm_ops"),
         ({"field": "attributes.nick", "exists": True}, "(attributes ->> 'nick') IS NOT NULL"),
-        ({"field": "attributes.age", "exists": False}, "(attributes ->> 'age') IS NULL"),
-        ({"field": "updated_at", "before": "2020-01-01"}, "(workspace_id, updated_at)"),
+        (old, "(workspace_id, updated_at)"),
         ({"field": "domain", "is": "example.org"}, "split_part(lower(address)"),
-        (
-            {
-                "any": [
-                    {"field": "attributes.age", "over": 88},
-                    {"field": "updated_at", "before": "2020-01-01"},
-                ]
-            },
-            "; CREATE INDEX CONCURRENTLY",  # one for each part, or all are looked at
-        ),
+        ({"any": [over, old]}, "; CREATE INDEX CONCURRENTLY"),  # one for each part
         (
             {"any": [{"city": "City 5"}, {"field": "attributes.it's", "over": 1}]},
             "(attributes -> 'it''s')::numeric",
         ),
-    ],
-)
-def test_advice_names_an_index_that_is_missing_and_would_be_used(
-    many: int, data: object, index: str
-) -> None:
-    advice = index_advice.advise(many, parse(data))
-
-    assert advice is not None
-    assert index in advice
-    if "gin_trgm_ops" in advice:
-        return  # of an extension that not every server has
-    statement = advice.partition(": ")[2].replace(" CONCURRENTLY", "")
-    name = statement.split()[2]
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-        cursor.execute("ANALYZE contacts_contact")
-    assert name in explain_query(many, data)
-    assert name not in (index_advice.advise(many, parse(data)) or "")
-
-
-def test_advice_says_where_no_index_would_help(many: int) -> None:
-    cases: list[object] = [
-        {"not": {"city": "City 5"}},
-        {"plan": "free"},
-        {"field": "attributes.city", "contains": "77"},  # fewer signs than such an index has
-        {"field": "attributes.age", "over": 3},  # nearly everybody
-        {"any": [{"field": "attributes.age", "over": 88}, {"plan": "free"}]},
+        ({"field": "attributes.city", "contains": "y 77"}, "gin_trgm_ops"),
+        ({"not": {"city": "City 5"}}, "No index would help"),
+        ({"field": "attributes.age", "over": 3}, "No index would help"),  # nearly everybody
     ]
-    for data in cases:
-        advice = index_advice.advise(many, parse(data))
-
-        assert advice is not None
-        assert "No index would help" in advice, data
+    for data, words in cases:
+        assert words in (index_advice.advise(many, parse(data)) or ""), data
+    fast = parse({"city": "City 5"})
+    assert index_advice.advise(many, fast) is None
+    assert index_advice.advise(many, fast, took=index_advice.PROMISED * 1.01) is not None
+    advice = index_advice.advise(many, parse(over)) or ""
+    with connection.cursor() as cursor:
+        cursor.execute(advice.partition(": ")[2].replace(" CONCURRENTLY", ""))
+        cursor.execute("ANALYZE contacts_contact")
+    assert index_advice.advise(many, parse(over)) is None

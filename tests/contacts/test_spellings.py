@@ -1,11 +1,6 @@
 """Texts of a filter that nobody has are told with the spelling that contacts have."""
 
-import re
-from datetime import timedelta
-
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from postledger.contacts import spellings
 from postledger.contacts.details import Details
@@ -49,39 +44,3 @@ def test_a_text_that_nobody_has_is_told_with_the_commonest_other_spelling(cities
     ]
     for data, others in cases:
         assert find(cities, data) == others, data
-
-
-def test_few_texts_are_looked_up_and_none_for_long(cities: int) -> None:
-    many = parsing.parse({**CITY, "in": [f"x{n}" for n in range(100)]}, now=people.NOW)
-
-    with CaptureQueriesContext(connection) as captured:
-        spellings.find_other_spellings(cities, many, patience=timedelta(milliseconds=700))
-
-    queries = [query["sql"] for query in captured]
-    assert sum("ILIKE" in query for query in queries) == 5
-    limits = [re.search(r"'statement_timeout', '?(\d+)", query) for query in queries]
-    assert [limit[1] for limit in limits if limit] == ["700"] * 5
-
-
-def test_a_look_up_that_takes_too_long_is_given_up(cities: int) -> None:
-    Contact.objects.bulk_create(
-        Contact(
-            workspace_id=cities, address=f"x{n}@example.com", attributes={"city": "Lagos " * 40}
-        )
-        for n in range(5_000)
-    )
-    slow = parsing.parse({**CITY, "contains": "lagos"}, now=people.NOW)
-
-    assert spellings.find_other_spellings(cities, slow, patience=timedelta(milliseconds=1)) == []
-
-
-def test_a_filter_whose_text_somebody_has_is_not_compared_with_every_contact(cities: int) -> None:
-    with CaptureQueriesContext(connection) as captured:
-        assert find(cities, {"city": "Lisboa"}) == []
-
-    [query] = [one["sql"] for one in captured if "ILIKE" in one["sql"]]
-    with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE) {query}")
-        plan = "\n".join(line for (line,) in cursor.fetchall())
-    assert "One-Time Filter: (NOT" in plan
-    assert "(never executed)" in plan

@@ -46,10 +46,17 @@ def test_an_answer_is_told_under_the_address_that_was_asked_for(acme: int) -> No
         assert answer.suppressed == {stored.lower(): "by_hand"}
 
 
-def test_another_workspaces_suppression_suppresses_nothing_here(acme: int, globex: int) -> None:
+def test_neither_another_workspaces_suppression_nor_a_key_that_is_no_list_tells_anything(
+    acme: int, globex: int
+) -> None:
     suppress(globex, "r1@example.com", SuppressionReason.BOUNCED)
+    contact_id = make(acme, "r1@example.com")
 
-    assert standings.read_standings(acme, ["r1@example.com"], []).suppressed == {}
+    answer = standings.read_standings(
+        acme, ["r1@example.com"], [contact_id], list_key="'; DROP TABLE x"
+    )
+
+    assert answer.suppressed == answer.left == answer.subscriptions == {}
 
 
 def test_only_the_workspaces_own_undeleted_contacts_stand(acme: int, globex: int) -> None:
@@ -176,13 +183,3 @@ def test_another_workspaces_list_of_the_same_key_tells_nothing_here(acme: int, g
     assert answer == Standings(
         {}, {ours: "r1@example.com"}, subscriptions={ours: SubscriptionState.ACTIVE}
     )
-
-
-def test_a_key_that_is_no_list_tells_nothing(acme: int) -> None:
-    contact_id = make(acme, "r1@example.com")
-
-    answer = standings.read_standings(
-        acme, ["r1@example.com"], [contact_id], list_key="'; DROP TABLE x"
-    )
-
-    assert (answer.left, answer.subscriptions) == ({}, {})

@@ -1,12 +1,9 @@
 """The command as it is typed: it says what it did, refuses in sentences and never half-way."""
 
 import csv
-from collections.abc import Sequence
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
 
 from postledger.contacts.models import Contact
 from postledger.imports.models import Import
@@ -49,35 +46,6 @@ def test_an_import_says_what_came_of_the_rows(acme: int, tmp_path: Path) -> None
         "import.started",
         "import.finished",
     ]
-
-
-@pytest.mark.parametrize("options", [(), ("--dry-run",)], ids=["import", "dry run"])
-def test_a_column_of_states_that_is_not_read_as_such_is_named(
-    acme: int, tmp_path: Path, options: Sequence[str]
-) -> None:
-    path = files.write_file(tmp_path, f"email,Club\n{R1},unsubscribed\n")
-
-    def import_file(*more: str) -> str:
-        said = StringIO()
-        command = ("contacts", "import", str(path), "acme", *options, *more)
-        call_command(*command, stdout=StringIO(), stderr=said)
-        return said.getvalue()
-
-    warned = import_file()
-    assert "The column 'Club' looks like the states of people in another tool." in warned
-    assert "--map Club=old_state" in warned
-    assert "looks like" not in import_file("--map", "Club=old_state")
-
-
-def test_dates_that_stay_texts_are_told_with_the_option_that_reads_them(
-    acme: int, tmp_path: Path
-) -> None:
-    path, said = files.write_file(tmp_path, f"email,born\n{R1},03/04/1990\n"), StringIO()
-
-    call_command("contacts", "import", str(path), "acme", stdout=StringIO(), stderr=said)
-
-    assert "Cells of born that look like dates, and are stored as texts: 1." in said.getvalue()
-    assert "--map COLUMN=day_first.KEY" in said.getvalue()
 
 
 def test_a_dry_run_shows_the_difference_and_leaves_everything(acme: int, tmp_path: Path) -> None:

@@ -77,17 +77,12 @@ def test_a_notification_has_manage_and_unsubscribe_links_of_its_reader_and_the_f
     assert (owner.address, owner.request.list_key) == ("ann@example.com", "open-seats")
 
 
-def test_without_an_address_of_its_own_pages_the_manage_link_is_beside_the_unsubscribe_page(
-    settings: Settings, tmp_path: Path
-) -> None:
-    settings.PUBLIC_URL = ""
-    room = MailRoom(settings, tmp_path)
+def test_a_provider_that_takes_parts_gets_the_same_headers(room: MailRoom) -> None:
+    parts = compose(room.tell(trace_id="trace-1"), Form.PARTS).message.content
 
-    links = unsubscribe_links.workspace_links(room.topic.workspace_id)
-
-    assert links.urls("a@example.com", list_key="x")[1].startswith(
-        "https://acme.example/preferences?token="
-    )
+    assert isinstance(parts, Parts)
+    assert parts.headers["X-Trace-Id"] == "trace-1"
+    assert parts.headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
 
 
 def test_dedupe_key_trace_id_and_metadata_go_with_the_mail_to_every_provider(
@@ -112,14 +107,6 @@ def test_dedupe_key_trace_id_and_metadata_go_with_the_mail_to_every_provider(
     assert message["X-Subscription-Id"] == str(subscription.pk)
     assert message["X-Open-Event-Id"] == str(event.pk)
     assert (message["X-Term"], message["X-Campus"]) == ("92026", "NB")
-
-
-def test_a_provider_that_takes_parts_gets_the_same_headers(room: MailRoom) -> None:
-    parts = compose(room.tell(trace_id="trace-1"), Form.PARTS).message.content
-
-    assert isinstance(parts, Parts)
-    assert parts.headers["X-Trace-Id"] == "trace-1"
-    assert parts.headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
 
 
 def test_where_nobody_could_leave_a_topic_its_sender_is_held_and_nobody_fails(

@@ -121,27 +121,20 @@ def test_the_variables_and_links_of_a_job_win(topic: Topic) -> None:
     assert variables["meetingSummary"] == cast.DATA["meetingSummary"]
 
 
-def test_the_locale_of_a_job_chooses_the_letter(topic: Topic) -> None:
+def test_the_locale_and_the_delivery_policy_of_a_job_are_kept(topic: Topic) -> None:
     alice, bob = plan(topic, "alice", "bob")
-
-    post(topic, job_of(topic, alice, locale="ru"))
-    post(topic, job_of(topic, bob, locale="pt-PT"))
-
-    assert job_of(topic, alice)["locale"] == "ru"
-    assert job_of(topic, bob)["locale"] == "pt"
-    assert job_of(topic, bob)["template"]["version"] == "v1"
-
-
-def test_the_delivery_policy_of_a_job_is_kept(topic: Topic) -> None:
-    [row] = plan(topic, "alice")
     policy = {"maxAttempts": 5, "lockTtlSeconds": 60, "retryScheduleMs": [0, 500]}
 
-    post(topic, job_of(topic, row, deliveryPolicy=policy))
+    post(topic, job_of(topic, alice, locale="ru", deliveryPolicy=policy))
+    post(topic, job_of(topic, bob, locale="pt-PT"))
 
-    row.refresh_from_db()
-    assert (row.max_attempts, row.lock_ttl_seconds) == (5, 60)
-    assert row.retry_schedule_ms == [0, 500]
-    assert job_of(topic, row)["deliveryPolicy"] == policy
+    document = job_of(topic, alice)
+    assert (document["locale"], document["deliveryPolicy"]) == ("ru", policy)
+    alice.refresh_from_db()
+    assert (alice.max_attempts, alice.lock_ttl_seconds) == (5, 60)
+    assert alice.retry_schedule_ms == [0, 500]
+    assert job_of(topic, bob)["locale"] == "pt"
+    assert job_of(topic, bob)["template"]["version"] == "v1"
 
 
 def test_a_job_for_mail_that_is_planned_changes_its_policy_alone_until_it_has_a_result(
@@ -161,8 +154,10 @@ def test_a_job_for_mail_that_is_planned_changes_its_policy_alone_until_it_has_a_
     assert (row.max_attempts, row.lock_ttl_seconds, count_mails(row)) == (7, None, 1)
 
 
-def test_a_notification_that_ended_or_expired_takes_no_job(topic: Topic) -> None:
-    ended, old = plan(topic, "alice", "bob")
+def test_a_notification_that_ended_or_expired_or_whose_stream_was_cancelled_takes_no_job(
+    topic: Topic,
+) -> None:
+    ended, old, sent, late = plan(topic, "alice", "bob", "carol", "dan")
     documents_ = [job_of(topic, row) for row in (ended, old)]
     Notification.objects.filter(pk=ended.pk).update(end="skipped", code="duplicate")
 
@@ -173,7 +168,12 @@ def test_a_notification_that_ended_or_expired_takes_no_job(topic: Topic) -> None
 
     assert [one.result for one in taken] == [JobResult.UNCHANGED] * 2
     assert [one.notification.status for one in taken] == ["skipped", "expired"]
-    assert count_mails(ended) == count_mails(old) == 0
+    post(topic, job_of(topic, sent))
+    ledger.cancel(queue.stream_of(sent), actor="carol")
+    cancelled = post(topic, job_of(topic, late))
+    assert cancelled.notification.status == "skipped"
+    assert (cancelled.notification.error or {})["code"] == "cancelled"
+    assert [count_mails(row) for row in (ended, old, late)] == [0, 0, 0]
 
 
 def test_a_job_for_a_snoozed_subscription_waits_for_the_end_of_the_snooze(topic: Topic) -> None:
@@ -190,51 +190,30 @@ def test_a_job_for_a_snoozed_subscription_waits_for_the_end_of_the_snooze(topic:
     assert abs(delivery.work.due_at - until) < timedelta(seconds=1)
 
 
-def test_a_job_of_a_cancelled_stream_is_skipped(topic: Topic) -> None:
+def test_ids_that_name_nothing_or_do_not_belong_together_are_refused(
+    topic: Topic, settings: Settings
+) -> None:
     alice, bob = plan(topic, "alice", "bob")
-    post(topic, job_of(topic, alice))
-    ledger.cancel(queue.stream_of(alice), actor="carol")
-
-    taken = post(topic, job_of(topic, bob))
-
-    assert (taken.notification.status, count_mails(bob)) == ("skipped", 0)
-    assert (taken.notification.error or {})["code"] == "cancelled"
-
-
-def test_ids_that_name_nothing_are_all_named(topic: Topic) -> None:
-    [row] = plan(topic, "alice")
-    for number in (2**62, 2**63, 10**30):
-        ids = dict.fromkeys(("notificationId", "openEventId", "subscriptionId"), number)
+    foreign_topic = cast.topic(settings, workspace="globex", is_by_job=True)
+    [foreign] = plan(foreign_topic, "alice")
+    all_three = ["notificationId", "openEventId", "subscriptionId"]
+    other = {"subscriptionId": bob.subscription_id, "openEventId": cast.event(topic).pk}
+    cases: list[tuple[dict[str, Any], list[str]]] = [
+        *(
+            (job_of(topic, alice, **dict.fromkeys(all_three, n)), all_three)
+            for n in (2**62, 10**30)
+        ),
+        (job_of(topic, alice, **other), all_three[1:]),
+        (job_of(foreign_topic, foreign), all_three),
+    ]
+    for document, fields in cases:
         with pytest.raises(InvalidJobError) as refusal:
-            post(topic, job_of(topic, row, **ids))
-        assert fields_of(refusal) == ["notificationId", "openEventId", "subscriptionId"], number
+            post(topic, document)
+        assert fields_of(refusal) == fields
 
-
-def test_ids_that_do_not_belong_together_are_refused(topic: Topic) -> None:
-    alice, bob = plan(topic, "alice", "bob")
-    other = cast.event(topic)
-
-    with pytest.raises(InvalidJobError) as refusal:
-        post(
-            topic,
-            job_of(topic, alice, subscriptionId=bob.subscription_id, openEventId=other.pk),
-        )
-
-    assert fields_of(refusal) == ["openEventId", "subscriptionId"]
     assert count_mails(alice) == 0
-
-
-def test_rows_of_another_workspace_do_not_exist(topic: Topic, settings: Settings) -> None:
-    foreign = cast.topic(settings, workspace="globex", is_by_job=True)
-    [row] = plan(foreign, "alice")
-    document = job_of(foreign, row)
-
-    with pytest.raises(InvalidJobError) as refusal:
-        post(topic, document)
-
-    assert fields_of(refusal) == ["notificationId", "openEventId", "subscriptionId"]
     with pytest.raises(NotificationUnknownError):
-        documents.build_job(row.pk, workspace_id=topic.workspace_id)
+        documents.build_job(foreign.pk, workspace_id=topic.workspace_id)
 
 
 def test_what_the_rows_do_not_say_is_refused(topic: Topic) -> None:
@@ -292,28 +271,19 @@ def test_the_document_has_what_the_rows_say(topic: Topic) -> None:
     assert "token=" in document["links"]["unsubscribeUrl"]
 
 
-@pytest.mark.parametrize(
-    ("setting", "lock", "policy"),
-    [
+def test_a_job_has_the_policy_that_the_operator_set(topic: Topic, settings: Settings) -> None:
+    [row] = plan(topic, "alice")
+    cases: list[tuple[str, int | None, tuple[int, int, list[int]]]] = [
         ("5: 0 60 300 max 90", None, (5, 90, [0, 60_000, 90_000])),
         ("5: 0 60 300 max 90", 240, (5, 240, [0, 60_000, 300_000])),
         ("2: 1.5 40 max 10", None, (2, 30, [1_500, 10_000])),
         ("2: 1 600", None, (2, 600, [1_000, 600_000])),
-    ],
-)
-def test_a_job_has_the_policy_that_the_operator_set(
-    setting: str,
-    lock: int | None,
-    policy: tuple[int, int, list[int]],
-    topic: Topic,
-    settings: Settings,
-) -> None:
-    policies = {StreamKind.TOPIC: retry.read(setting)}
-    settings.DISPATCH_OPTIONS = replace(settings.DISPATCH_OPTIONS, policies=policies)
-    [row] = plan(topic, "alice")
-    Notification.objects.filter(pk=row.pk).update(lock_ttl_seconds=lock)
-
-    assert tuple(job_of(topic, row)["deliveryPolicy"].values()) == policy
+    ]
+    for setting, lock, policy in cases:
+        policies = {StreamKind.TOPIC: retry.read(setting)}
+        settings.DISPATCH_OPTIONS = replace(settings.DISPATCH_OPTIONS, policies=policies)
+        Notification.objects.filter(pk=row.pk).update(lock_ttl_seconds=lock)
+        assert tuple(job_of(topic, row)["deliveryPolicy"].values()) == policy, (setting, lock)
 
 
 FORGED = {

@@ -48,9 +48,20 @@ def test_all_that_is_wrong_is_named_at_once_and_no_address_repeated() -> None:
     assert fields_of({"recipient.pronouns": "she"}) == ["recipient"]
 
 
-def test_what_is_no_object_is_no_job() -> None:
-    cases: list[object] = [None, [], "{}", 1, [make_job({})]]
-    for document in cases:
+def test_a_job_is_read_with_what_it_leaves_out_and_its_links_are_variables() -> None:
+    job = contract.parse_job(dict(LEAST))
+
+    assert (job.notification_id, job.event_id, job.subscription_id) == (1, 1, 1)
+    assert (job.email, job.name, job.template_version) == ("alice@example.com", "", 1)
+    assert job.variables == LEAST["template"]["variables"]
+    assert job.policy == DeliveryPolicy(None, None, None)
+    leave = "https://example.com/leave"
+    links = {"links.manageUrl": "https://example.com/other", "links.unsubscribeUrl": leave}
+    variables = contract.parse_job(make_job(links)).variables
+    assert variables["manageUrl"] == "https://example.com/manage"
+    assert variables["unsubscribeUrl"] == leave
+    no_jobs: list[object] = [None, [], "{}", 1, [make_job({})]]
+    for document in no_jobs:
         with pytest.raises(InvalidJobError, match="not a JSON object"):
             contract.parse_job(document)
 
@@ -83,27 +94,6 @@ def test_another_major_version_is_refused_and_says_which_is_read() -> None:
     for version in ("1", "1.", "01.0", "1.0.0", "v1.0", "1.x", "", "1.0 "):
         with pytest.raises(UnsupportedJobVersionError, match=r"is not MAJOR\.MINOR"):
             contract.parse_job(make_job({"version": version}))
-
-
-def test_a_job_is_read_with_what_it_leaves_out() -> None:
-    job = contract.parse_job(dict(LEAST))
-
-    assert (job.notification_id, job.event_id, job.subscription_id) == (1, 1, 1)
-    assert (job.email, job.name, job.template_version) == ("alice@example.com", "", 1)
-    assert job.variables == LEAST["template"]["variables"]
-    assert job.policy == DeliveryPolicy(None, None, None)
-
-
-def test_links_are_variables_unless_the_variables_have_their_own() -> None:
-    links = {
-        "links.manageUrl": "https://example.com/other",
-        "links.unsubscribeUrl": "https://example.com/leave",
-    }
-
-    variables = contract.parse_job(make_job(links)).variables
-
-    assert variables["manageUrl"] == "https://example.com/manage"
-    assert variables["unsubscribeUrl"] == "https://example.com/leave"
 
 
 def test_a_delivery_policy_is_read_in_whole_numbers() -> None:

@@ -248,36 +248,27 @@ def test_a_source_that_breaks_is_in_trouble_and_the_others_are_polled(
     assert (other.trouble, other.last_snapshot_at is not None) == ("", True)
 
 
-def test_an_answer_that_is_too_long_is_cut_off(
+def test_a_large_answer_is_read_and_one_that_is_too_long_cut_off(
     source: Source, registrar: Registrar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(polling, "MOST_BYTES", 10_000)
-    registrar.body = b" " * 20_000 + b"[]"
-
-    assert "longer than 10000 bytes" in poll(source).trouble
-
-
-def test_a_large_answer_is_read(source: Source, registrar: Registrar) -> None:
     registrar.show(*(section(index, title="x" * 300) for index in range(2_000)))
-
     assert poll(source).trouble == ""
     assert SourceItem.objects.filter(source=source).count() == 2_000
 
+    monkeypatch.setattr(polling, "MOST_BYTES", 10_000)
+    registrar.body = b" " * 20_000 + b"[]"
+    assert "longer than 10000 bytes" in poll(source).trouble
 
-def test_a_host_that_the_operator_no_longer_allows_is_not_asked(
+
+def test_neither_a_host_that_is_no_longer_allowed_nor_one_inside_is_asked(
     source: Source, registrar: Registrar, settings: Settings
 ) -> None:
     settings.SOURCE_HOSTS = frozenset()
-
     assert "SOURCE_HOSTS" in poll(source).trouble
-    assert registrar.asked == 0
-
-
-def test_a_host_inside_is_not_asked_although_the_url_is_https(source: Source) -> None:
     for host in ("127.0.0.1", "localhost", "169.254.169.254", "10.0.0.1"):
         changed = change(source, url=f"https://{host}/")
-
         assert "only public addresses are asked" in poll(changed).trouble, host
+    assert registrar.asked == 0
 
 
 def test_a_source_that_was_changed_while_it_was_asked_is_polled_again_at_once(

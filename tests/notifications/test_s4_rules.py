@@ -33,8 +33,11 @@ def seen(event: Event, position: int = 0) -> SeenDelivery:
     return SeenDelivery(position, facts.last_try)
 
 
-def test_ack_what_the_provider_takes_is_sent_after_one_attempt(room: MailRoom) -> None:
+def test_ack_what_the_provider_takes_is_sent_after_one_attempt_though_it_was_the_last(
+    room: MailRoom,
+) -> None:
     event = room.tell()
+    Notification.objects.filter(event=event).update(max_attempts=1)
 
     send(event)
 
@@ -132,16 +135,6 @@ def test_dead_letter_after_the_last_attempt_it_fails_and_keeps_the_last_error(
     assert (row.status, row.attempts) == ("failed", 2)
     assert row.error is not None
     assert row.error["code"] == "451 4.3.0"
-
-
-def test_dead_letter_what_was_sent_with_the_last_attempt_stays_sent(room: MailRoom) -> None:
-    event = room.tell()
-    Notification.objects.filter(event=event).update(max_attempts=1)
-
-    send(event)
-
-    row = mail_room.queue(event)["ann"]
-    assert (row.status, row.attempts) == ("sent", 1)
 
 
 def test_requeue_makes_a_failure_pending_without_attempts_and_error(

@@ -138,7 +138,9 @@ def test_a_subscription_is_told_with_its_preferences_and_what_it_last_heard(topi
     assert row["match"] == cast.MATCH
 
 
-def test_a_planned_notification_is_pending_without_error(topic: Topic) -> None:
+def test_a_notification_is_pending_without_error_when_it_is_planned_and_when_it_is_requeued(
+    topic: Topic,
+) -> None:
     row = queue.planned(topic)
 
     shown = queue.show(row)
@@ -149,44 +151,44 @@ def test_a_planned_notification_is_pending_without_error(topic: Topic) -> None:
     assert shown["stream_id"] == queue.stream_of(row)
     for column in ("error", "last_attempt_at", "locked_by", "locked_at"):
         assert shown[column] is None
+    books.book(queue.stream_of(row), views.refused)
+    assert queue.show(row)["error"] is not None
+    ledger.requeue(queue.stream_of(row), [SeenDelivery(shown["position"], 1)], actor="bob")
+    again = queue.show(row)
+    assert (again["fanout_status"], again["fanout_attempts"]) == ("pending", 0)
+    assert again["error"] is None
 
 
-def test_an_ack_is_sent_with_the_providers_receipt(topic: Topic) -> None:
-    row = queue.planned(topic)
-    books.book(queue.stream_of(row), views.sent)
-
-    shown = queue.show(row)
-
-    assert (shown["fanout_status"], shown["fanout_attempts"]) == ("sent", 1)
-    assert shown["error"] == {
-        "provider": "sandbox",
-        "providerMessageId": f"m{shown['position']}",
-        "status": "sent",
-    }
-    assert shown["last_attempt_at"] is not None
-    assert shown["locked_by"] is shown["locked_at"] is None
-
-
-def test_a_retryable_nack_stays_pending_with_its_last_attempt(topic: Topic) -> None:
-    row = queue.planned(topic)
-    busy = timedelta(milliseconds=6500)
+def test_an_ack_is_sent_with_the_providers_receipt_and_a_retryable_nack_stays_pending(
+    topic: Topic,
+) -> None:
+    sent, busy = queue.planned(topic), queue.planned(topic, "bob")
+    delay = timedelta(milliseconds=6500)
+    books.book(queue.stream_of(sent), views.sent, size=1)
     books.book(
-        queue.stream_of(row),
-        lambda place: entries.try_later(place, delay=busy, code="BUSY", detail="Later."),
+        queue.stream_of(busy),
+        lambda place: entries.try_later(place, delay=delay, code="BUSY", detail="Later."),
     )
 
-    shown = queue.show(row)
+    acked, nacked = queue.show(sent), queue.show(busy)
 
-    assert (shown["fanout_status"], shown["fanout_attempts"]) == ("pending", 1)
-    assert shown["error"] == {
+    assert (acked["fanout_status"], acked["fanout_attempts"]) == ("sent", 1)
+    assert acked["error"] == {
+        "provider": "sandbox",
+        "providerMessageId": f"m{acked['position']}",
+        "status": "sent",
+    }
+    assert (nacked["fanout_status"], nacked["fanout_attempts"]) == ("pending", 1)
+    assert nacked["error"] == {
         "provider": "sandbox",
         "status": "retryable",
         "code": "BUSY",
         "message": "Later.",
         "retryAfterSeconds": 7,
     }
-    assert shown["last_attempt_at"] is not None
-    assert shown["locked_by"] is None
+    for shown in (acked, nacked):
+        assert shown["last_attempt_at"] is not None
+        assert shown["locked_by"] is shown["locked_at"] is None
 
 
 def test_a_terminal_nack_has_code_and_message(topic: Topic) -> None:
@@ -207,7 +209,7 @@ def test_a_terminal_nack_has_code_and_message(topic: Topic) -> None:
         assert shown["last_attempt_at"] is not None
 
 
-def test_a_verdict_of_the_gates_has_its_code_and_counts_one_attempt(topic: Topic) -> None:
+def test_a_verdict_of_gates_or_fan_out_has_its_code_and_counts_one_attempt(topic: Topic) -> None:
     verdicts: list[tuple[Callable[[int], Entry], str]] = [
         (views.skipped, "skipped"),
         (views.suppressed, "skipped"),
@@ -217,23 +219,29 @@ def test_a_verdict_of_the_gates_has_its_code_and_counts_one_attempt(topic: Topic
     for number, (verdict, status) in enumerate(verdicts):
         row = queue.planned(topic, f"r{number}")
         books.judge(queue.stream_of(row), verdict)
-
         shown = queue.show(row)
-
         assert (shown["fanout_status"], shown["fanout_attempts"]) == (status, 1)
         assert shown["error"]["code"] == verdict(0).code
         assert shown["error"]["message"]
-
-
-def test_an_end_of_the_fan_out_counts_one_attempt(topic: Topic) -> None:
     for end, code in (("skipped", "duplicate"), ("expired", "expired")):
         row = queue.pend(cast.event(topic), cast.subscribe(topic, code), end=end, code=code)
-
         shown = queue.show(row)
-
         assert (shown["fanout_status"], shown["fanout_attempts"]) == (end, 1)
         assert (shown["error"]["code"], shown["last_attempt_at"]) == (code, row.created_at)
-        assert shown["error"]["message"].endswith(".")
+
+
+def test_a_cancelled_notification_is_skipped_and_one_of_a_dropped_month_left_out(
+    topic: Topic,
+) -> None:
+    row = queue.planned(topic)
+    ledger.cancel(queue.stream_of(row), actor="bob")
+    ledger.drain(queue.stream_of(row))
+    dropped = queue.pend(cast.event(topic), cast.subscribe(topic, "bob"), is_planned=True)
+
+    shown = queue.show(row)
+
+    assert (shown["fanout_status"], shown["error"]["code"]) == ("skipped", "cancelled")
+    assert queue.read("open_event_notifications", "notification_id", dropped.pk) == []
 
 
 def test_the_view_and_the_pages_word_a_skip_alike() -> None:
@@ -268,47 +276,23 @@ def test_every_state_has_a_status() -> None:
     }
 
 
-def test_a_requeue_makes_it_pending_with_no_attempt_and_no_error(topic: Topic) -> None:
-    row = queue.planned(topic)
-    books.book(queue.stream_of(row), views.refused)
-    position = queue.show(row)["position"]
-    ledger.requeue(queue.stream_of(row), [SeenDelivery(position, 1)], actor="bob")
-
-    shown = queue.show(row)
-
-    assert (shown["fanout_status"], shown["fanout_attempts"], shown["error"]) == (
-        "pending",
-        0,
-        None,
-    )
-
-
-def test_evidence_makes_a_doubt_sent_or_tells_its_own_error(topic: Topic) -> None:
-    sent, failed = queue.plan(cast.event(topic), cast.subscribe_all(topic, ["alice", "bob"]))
-    stream_id = queue.stream_of(sent)
-    books.lose(stream_id, size=2)
-    first, second = (queue.show(row)["position"] for row in (sent, failed))
-    assert queue.show(sent)["fanout_status"] == "failed"
+def test_a_doubt_ends_by_evidence_or_by_a_person(topic: Topic) -> None:
+    rows = queue.plan(cast.event(topic), cast.subscribe_all(topic, ["alice", "bob", "carol"]))
+    stream_id = queue.stream_of(rows[0])
+    books.lose(stream_id, size=3)
+    first, second, third = (queue.show(row)["position"] for row in rows)
+    assert queue.show(rows[0])["fanout_status"] == "failed"
 
     ledger.record(stream_id, [Evidence(1, views.sent(first), "event")])
     ledger.record(stream_id, [Evidence(1, views.refused(second), "late answer")])
+    decision, seen = Decision.COUNT_AS_NOT_SENT, [SeenDelivery(third, 1)]
+    ledger.resolve(stream_id, seen, decision=decision, actor="bob")
 
-    assert queue.show(sent)["fanout_status"] == "sent"
-    assert queue.show(sent)["error"]["providerMessageId"] == f"m{first}"
-    assert queue.show(failed)["error"] == {"code": "NO", "message": "Never."}
-
-
-def test_a_doubt_that_a_person_counts_as_not_sent_is_failed(topic: Topic) -> None:
-    row = queue.planned(topic)
-    books.lose(queue.stream_of(row))
-    seen = SeenDelivery(queue.show(row)["position"], 1)
-    stream_id = queue.stream_of(row)
-    ledger.resolve(stream_id, [seen], decision=Decision.COUNT_AS_NOT_SENT, actor="bob")
-
-    shown = queue.show(row)
-
-    assert shown["fanout_status"] == "failed"
-    assert shown["error"]["code"]
+    sent, failed, decided = (queue.show(row) for row in rows)
+    assert (sent["fanout_status"], sent["error"]["providerMessageId"]) == ("sent", f"m{first}")
+    assert failed["error"] == {"code": "NO", "message": "Never."}
+    assert decided["fanout_status"] == "failed"
+    assert decided["error"]["code"]
 
 
 def test_the_lease_of_its_batch_is_the_lock(topic: Topic) -> None:
@@ -326,12 +310,6 @@ def test_the_lease_of_its_batch_is_the_lock(topic: Topic) -> None:
     assert queue.show(first)["locked_by"] is queue.show(first)["locked_at"] is None
 
 
-def test_a_notification_of_a_dropped_month_is_left_out(topic: Topic) -> None:
-    row = queue.pend(cast.event(topic), cast.subscribe(topic, "alice"), is_planned=True)
-
-    assert queue.read("open_event_notifications", "notification_id", row.pk) == []
-
-
 def test_what_was_sent_is_a_subscription_event_with_the_sections_status(topic: Topic) -> None:
     data: dict[str, Any] = {**cast.DATA, "snapshotHash": "0a1b"}
     sent, failed = queue.plan(
@@ -347,14 +325,3 @@ def test_what_was_sent_is_a_subscription_event_with_the_sections_status(topic: T
     assert (row["snapshot_hash"], row["workspace_id"]) == ("0a1b", topic.workspace_id)
     assert row["created_at"] == queue.show(sent)["last_attempt_at"]
     assert queue.read("subscription_events", "subscription_id", failed.subscription_id) == []
-
-
-def test_a_cancelled_notification_is_skipped(topic: Topic) -> None:
-    row = queue.planned(topic)
-    ledger.cancel(queue.stream_of(row), actor="bob")
-    ledger.drain(queue.stream_of(row))
-
-    shown = queue.show(row)
-
-    assert shown["fanout_status"] == "skipped"
-    assert shown["error"]["code"] == "cancelled"

@@ -60,16 +60,13 @@ def take(source: Source, *items: object, minute: int = 0) -> TakenSnapshot:
     return sources.take_snapshot(source, items, taken_at=moment, now=moment)
 
 
-def test_the_first_snapshot_is_the_baseline(source: Source) -> None:
-    taken = take(source, section(1), section(2, "Open"))
-
-    assert (taken.result, taken.events) == (SnapshotResult.BASELINE, [])
+def test_after_a_first_snapshot_each_change_is_an_event_with_the_hash_of_its_snapshot(
+    source: Source,
+) -> None:
+    first = take(source, section(1), section(2))
+    assert (first.result, first.events) == (SnapshotResult.BASELINE, [])
     assert not Event.objects.exists()
     assert SourceItem.objects.filter(source=source).count() == 2
-
-
-def test_a_change_is_an_event_with_the_hash_of_its_snapshot(source: Source) -> None:
-    take(source, section(1), section(2))
 
     taken = take(source, section(1, "Open"), section(2), minute=1)
 
@@ -88,6 +85,10 @@ def test_a_change_is_an_event_with_the_hash_of_its_snapshot(source: Source) -> N
     }
     assert (event.topic_id, event.actor) == (source.topic_id, "source registrar")
     assert event.occurred_at == NOW + timedelta(minutes=1)
+    for minute, status in ((2, "Closed"), (3, "Open")):
+        take(source, section(1, status), section(2), minute=minute)
+    statuses = Event.objects.order_by("id").values_list("data__statusAfter", flat=True)
+    assert list(statuses) == ["Open", "Closed", "Open"]
 
 
 def test_the_same_snapshot_changes_nothing(source: Source) -> None:
@@ -104,31 +105,23 @@ def test_the_same_snapshot_changes_nothing(source: Source) -> None:
     assert source.last_snapshot_at == NOW + timedelta(minutes=2)
 
 
-def test_each_change_of_an_item_is_an_event_of_its_own(source: Source) -> None:
-    statuses = ["Closed", "Open", "Closed", "Open"]
-
-    for minute, status in enumerate(statuses):
-        take(source, section(1, status), minute=minute)
-
-    events = Event.objects.order_by("id").values_list("data__statusAfter", flat=True)
-    assert list(events) == ["Open", "Closed", "Open"]
-
-
-def test_an_older_snapshot_is_refused_and_changes_nothing(source: Source) -> None:
+def test_a_snapshot_that_is_older_of_the_future_or_of_before_a_change_is_refused(
+    source: Source,
+) -> None:
     take(source, section(1))
     take(source, section(1, "Open"), minute=2)
 
     for minute in (1, 2):
         with pytest.raises(SnapshotOutdatedError, match="send newer ones"):
             take(source, section(1, "Wait"), minute=minute)
+    with pytest.raises(InvalidSnapshotError, match="in the future"):
+        sources.take_snapshot(source, [], taken_at=NOW + timedelta(hours=1), now=NOW)
 
     assert Event.objects.count() == 1
     assert SourceItem.objects.get(source=source).value == "Open"
-
-
-def test_a_snapshot_of_the_future_is_refused(source: Source) -> None:
-    with pytest.raises(InvalidSnapshotError, match="in the future"):
-        sources.take_snapshot(source, [], taken_at=NOW + timedelta(hours=1), now=NOW)
+    change(source, id_fields=["index"])
+    with pytest.raises(SnapshotOutdatedError, match="changed meanwhile"):
+        take(source, section(1), minute=3)
 
 
 def test_a_change_that_is_no_event_is_left_out_alone_and_is_the_trouble_of_the_source(
@@ -173,17 +166,12 @@ def test_more_changes_than_one_request_has_events_are_all_published(source: Sour
     assert len(taken.events) == Event.objects.count() == 1_100
 
 
-def test_a_source_of_an_archived_topic_says_so(source: Source) -> None:
+def test_an_archived_source_or_one_of_an_archived_topic_takes_no_snapshot(source: Source) -> None:
     take(source, section(1))
     source.topic.list.archived_at = NOW
     source.topic.list.save()
-
     with pytest.raises(TopicArchivedError):
         take(source, section(1, "Open"), minute=1)
-
-
-def test_an_archived_source_keeps_no_items_and_takes_no_snapshot(source: Source) -> None:
-    take(source, section(1))
 
     archived = sources.archive_source(source.workspace_id, key="registrar", actor="alice")
 
@@ -201,37 +189,47 @@ def change(source: Source, **changes: Any) -> Source:
     )
 
 
-def test_other_ids_or_another_watched_field_begin_anew(source: Source) -> None:
+def test_another_watched_field_begins_anew_and_other_fields_are_only_read_differently(
+    source: Source,
+) -> None:
     take(source, section(1, seats=0))
 
     changed = change(source, watched_field="seats")
 
     assert not SourceItem.objects.filter(source=source).exists()
-    assert take(changed, section(1, "Open", seats=3)).result is SnapshotResult.BASELINE
-
-
-def test_other_fields_are_only_read_differently(source: Source) -> None:
-    take(source, section(1))
-
+    assert take(changed, section(1, seats=3)).result is SnapshotResult.BASELINE
     changed = change(source, fields={"sectionIndex": "index"}, interval_seconds=5)
-
-    [event] = take(changed, section(1, "Open"), minute=1).events
+    [event] = take(changed, section(1, seats=4), minute=1).events
     assert Event.objects.get(pk=event.id).data["sectionIndex"] == "00001"
     assert AuditEntry.objects.filter(action="source.changed", subject="source registrar").exists()
 
 
-def test_a_snapshot_that_was_read_before_a_change_of_the_source_is_refused(source: Source) -> None:
-    change(source, id_fields=["index"])
+def test_a_source_remembers_so_many_items_and_forgets_the_longest_gone(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_items, "MOST_REMEMBERED", 2)
 
-    with pytest.raises(SnapshotOutdatedError, match="changed meanwhile"):
-        take(source, section(1))
+    for index in (1, 2, 3):
+        take(source, section(index), minute=index)
+
+    assert keys(source) == {"00002", "00003"}
 
 
-def test_a_key_is_taken_once(source: Source) -> None:
-    with pytest.raises(SourceExistsError):
-        sources.create_source(
-            source.workspace_id, key="registrar", topic="open-seats", fields=FIELDS, actor="alice"
+def test_a_workspace_has_so_many_sources_without_the_archived_ones_each_of_its_own_key(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def create(key: str) -> Source:
+        return sources.create_source(
+            source.workspace_id, key=key, topic="open-seats", fields=FIELDS, actor="alice"
         )
+
+    with pytest.raises(SourceExistsError):
+        create("registrar")
+    monkeypatch.setattr(sources, "MOST_SOURCES", 1)
+    with pytest.raises(TooManySourcesError, match="has 1 sources"):
+        create("second")
+    sources.archive_source(source.workspace_id, key="registrar", actor="alice")
+    assert create("second").key == "second"
 
 
 def test_a_source_that_cannot_be_read_is_refused(source: Source) -> None:
@@ -285,30 +283,3 @@ def test_an_item_that_stays_away_is_forgotten_and_one_that_returns_is_compared(
     assert keys(source) == {"00001", "00002"}
     late = take(source, section(1, "Open"), section(3, "Open"), minute=33 * day)
     assert late.events == [], "an item that was forgotten is seen for the first time"
-
-
-def test_a_source_remembers_so_many_items_and_forgets_the_longest_gone(
-    source: Source, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(source_items, "MOST_REMEMBERED", 2)
-
-    for index in (1, 2, 3):
-        take(source, section(index), minute=index)
-
-    assert keys(source) == {"00002", "00003"}
-
-
-def test_a_workspace_has_so_many_sources_without_the_archived_ones(
-    source: Source, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sources, "MOST_SOURCES", 1)
-
-    def create() -> Source:
-        return sources.create_source(
-            source.workspace_id, key="second", topic="open-seats", fields=FIELDS, actor="alice"
-        )
-
-    with pytest.raises(TooManySourcesError, match="has 1 sources"):
-        create()
-    sources.archive_source(source.workspace_id, key="registrar", actor="alice")
-    assert create().key == "second"

@@ -6,6 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from postledger.contacts.models import Contact
+from postledger.supabase.models import Sync
 from postledger.workers import tasks
 from tests.fakes.postgrest import FakePostgrest
 from tests.supabase import projects
@@ -32,14 +33,19 @@ def test_a_sync_says_what_it_did_and_what_it_could_not_do(acme: int, fake: FakeP
     assert "o***" not in run_command("status", "--most", "0")
 
 
-def test_a_wrong_key_ends_the_command_with_what_to_do(acme: int, fake: FakePostgrest) -> None:
+def test_a_wrong_key_ends_the_command_with_what_to_do_and_the_right_one_syncs_on_schedule(
+    acme: int, fake: FakePostgrest
+) -> None:
     projects.change(acme, api_key="another-key")
-
     with pytest.raises(CommandError, match=r"Copy the service role's key"):
         run_command("sync")
-
-    assert "The pass has been interrupted since" in run_command("status")
     assert "Copy the service role's key" in run_command("status")
+
+    projects.change(acme, api_key=fake.key)
+    fake.add("a@example.com")
+    Sync.objects.all().delete()
+    tasks.supabase()
+    assert Contact.objects.get(workspace_id=acme).address == "a@example.com"
 
 
 def test_without_a_project_the_command_says_what_to_set(acme: int) -> None:
@@ -51,14 +57,6 @@ def test_without_a_project_the_command_says_what_to_set(acme: int) -> None:
     )
     assert sentence in run_command("status")
     assert "Nothing has been synced yet." in run_command("status")
-
-
-def test_the_scheduled_task_syncs(acme: int, fake: FakePostgrest) -> None:
-    fake.add("a@example.com")
-
-    tasks.supabase()
-
-    assert Contact.objects.get(workspace_id=acme).address == "a@example.com"
 
 
 def test_rows_that_are_missing_are_told_and_accepted(acme: int, fake: FakePostgrest) -> None:

@@ -61,11 +61,14 @@ def test_a_page_that_is_mailed_with_a_members_key_is_the_members(
     assert stream.member_id == member_id
 
 
-def test_the_page_may_be_named_as_other_programs_name_it(fake: FakeNotion, alice: Caller) -> None:
+def test_the_page_may_be_named_as_other_programs_name_it_and_what_names_none_is_refused(
+    fake: FakeNotion, alice: Caller
+) -> None:
+    for named in ("", "news", "0" * 31):
+        reply = mailouts.send(alice, named)
+        assert (reply.status, reply.body["code"]) == (422, "notion_page_not_found"), named
     page_id = mailouts.page(fake)
-
     reply = alice.post("/send-mailout", {"notionPageId": UUID(page_id).hex})
-
     assert reply.status == 202
 
 
@@ -251,41 +254,31 @@ def test_an_abort_is_answered_and_its_row_kept_when_notion_takes_none(
     assert (reply.status, reply.body["code"]) == (422, "empty_body")
     assert before == []
     assert mailouts.errors(fake) == [("empty_body", None)]
-
-
-def test_without_a_table_of_errors_nothing_is_kept_for_it(fake: FakeNotion, alice: Caller) -> None:
+    # Without a table of errors nothing is kept for it.
+    ErrorRow.objects.all().delete()
     mailouts.change(alice.workspace_id, errors=None)
-
     assert mailouts.send(alice, no_body(fake, 0)).body["code"] == "empty_body"
     assert not ErrorRow.objects.exists()
 
 
-def test_a_page_from_outside_the_table_of_mailouts_is_not_mailed(
-    fake: FakeNotion, alice: Caller
-) -> None:
-    mailouts.change(alice.workspace_id, mailouts=mailouts.MAILOUTS.database_id)
-    outside = fake.add_page(pages.paragraph("Salaries"), properties=mailouts.row())
-
-    reply = mailouts.send(alice, outside)
-
-    assert (reply.status, reply.body["code"]) == (422, "page_not_a_mailout")
-    assert mailouts.send(alice, mailouts.page(fake)).status == 202
-
-
-def test_through_no_door_a_page_from_outside_is_mailed_though_it_can_be_looked_at(
+def test_through_no_door_a_page_from_outside_the_table_is_mailed_though_it_can_be_looked_at(
     fake: FakeNotion, alice: Caller
 ) -> None:
     mailouts.change(alice.workspace_id, mailouts=mailouts.MAILOUTS.database_id)
     outside = fake.add_page(pages.paragraph("Salaries"), properties=mailouts.row())
     path = f"/v1/campaigns/{press.campaign(alice.workspace_id, content=PageSource(outside))}"
 
-    launched = alice.post(f"{path}/launch", None)
-    tested = alice.post(f"{path}/test", {"addresses": ["a@example.com"]})
+    replies = [
+        mailouts.send(alice, outside),
+        alice.post(f"{path}/launch", None),
+        alice.post(f"{path}/test", {"addresses": ["a@example.com"]}),
+    ]
     shown = alice.post(f"{path}/preview", {})
 
-    assert [reply.body["code"] for reply in (launched, tested)] == ["page_not_a_mailout"] * 2
+    assert [reply.body["code"] for reply in replies] == ["page_not_a_mailout"] * 3
     assert "Salaries" in shown.body["text"]
     assert not Run.objects.exists()
+    assert mailouts.send(alice, mailouts.page(fake)).status == 202
 
 
 def test_the_rest_of_a_page_that_says_it_is_a_test_goes_to_nobody(
@@ -334,12 +327,6 @@ def test_a_page_never_goes_to_the_list_that_another_request_named(
     assert Campaign.objects.get(tag=tag).list_key == "public"
     assert (first.status, first.body["code"]) == (409, "campaign_changed")
     assert not Run.objects.exists()
-
-
-def test_what_names_no_page_is_refused(alice: Caller) -> None:
-    for named in ("", "news", "0" * 31):
-        reply = mailouts.send(alice, named)
-        assert (reply.status, reply.body["code"]) == (422, "notion_page_not_found"), named
 
 
 def test_a_key_without_the_scope_and_another_method_are_problems(fake: FakeNotion) -> None:

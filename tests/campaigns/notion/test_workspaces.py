@@ -79,34 +79,23 @@ def test_no_workspace_mails_or_sees_a_page_of_another(
     assert not Mailout.objects.exists()
 
 
-def test_each_page_is_told_with_the_token_of_its_own_workspace(
+def test_each_page_is_told_with_the_token_and_in_the_table_of_its_own_workspace(
     fake: FakeNotion, theirs: FakeNotion, alice: Caller, charlie: Caller
 ) -> None:
     hers, his = mailouts.page(fake), mailouts.page(theirs)
     fail_all(alice, hers)
     fail_all(charlie, his)
-
-    tell()
-
-    assert (read_failed_count(fake, hers), read_failed_count(theirs, his)) == (3, 2)
-    assert (len(mailouts.errors(fake)), len(mailouts.errors(theirs))) == (3, 2)
-    for notion, other in ((fake, his), (theirs, hers)):
-        assert not any(other in seen.path for seen in notion.requests)
-
-
-def test_what_kept_a_page_back_is_written_to_the_table_of_its_own_workspace(
-    fake: FakeNotion, theirs: FakeNotion, alice: Caller, charlie: Caller
-) -> None:
-    hers = mailouts.page(fake, properties=mailouts.row(" "))
-    his = mailouts.page(theirs, properties=mailouts.row(" "))
-    for who, page_id in ((charlie, his), (alice, hers)):
+    kept_back = [mailouts.page(notion, properties=mailouts.row(" ")) for notion in (fake, theirs)]
+    for who, page_id in zip((alice, charlie), kept_back, strict=True):
         assert mailouts.send(who, page_id).body["code"] == "subject_required"
 
     tell()
 
-    for notion, own in ((fake, hers), (theirs, his)):
-        [row] = notion.rows(mailouts.ERRORS.data_source_id)
-        assert own in str(row)
+    assert (read_failed_count(fake, hers), read_failed_count(theirs, his)) == (3, 2)
+    assert (len(mailouts.errors(fake)), len(mailouts.errors(theirs))) == (4, 3)
+    for notion, other, own in ((fake, his, kept_back[0]), (theirs, hers, kept_back[1])):
+        assert not any(other in seen.path for seen in notion.requests)
+        assert own in str(notion.rows(mailouts.ERRORS.data_source_id))
 
 
 @pytest.mark.parametrize("is_lost", [True, False])
@@ -168,19 +157,7 @@ def test_a_workspace_whose_notion_was_removed_is_told_once_it_has_one_again(
     assert len(mailouts.errors(fake)) == ErrorRow.objects.count() == 3
 
 
-def test_without_a_row_the_environment_connects_nobody(
-    fake: FakeNotion, alice: Caller, settings: Settings
-) -> None:
-    Integration.objects.all().delete()
-    settings.NOTION_TOKEN = fake.token
-
-    reply = mailouts.send(alice, mailouts.page(fake))
-
-    assert reply.body["code"] == "notion_not_set_up"
-    assert fake.requests == []
-
-
-def test_the_row_wins_over_another_notion_in_the_environment(
+def test_the_row_counts_and_the_environment_connects_nobody(
     fake: FakeNotion, alice: Caller, settings: Settings
 ) -> None:
     settings.NOTION_TOKEN = "ntn_of-the-environment"
@@ -190,7 +167,11 @@ def test_the_row_wins_over_another_notion_in_the_environment(
     fail_all(alice, page_id)
     tell()
 
-    assert read_failed_count(fake, page_id) == 3
-    assert len(mailouts.errors(fake)) == 3
+    assert read_failed_count(fake, page_id) == len(mailouts.errors(fake)) == 3
     shown = {seen.headers["authorization"] for seen in fake.requests}
     assert shown == {f"Bearer {fake.token}"}
+    Integration.objects.all().delete()
+    settings.NOTION_TOKEN = fake.token
+    fake.requests.clear()
+    assert mailouts.send(alice, mailouts.page(fake)).body["code"] == "notion_not_set_up"
+    assert fake.requests == []

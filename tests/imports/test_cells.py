@@ -1,0 +1,36 @@
+"""Dates that are not ISO, and numbers with a decimal comma, are read as conditions read them."""
+
+from postledger.imports import dates, numbers
+from postledger.imports.dates import DateOrder
+
+
+def test_a_date_is_read_by_its_order() -> None:
+    cases: list[tuple[str, str | None, str | None]] = [
+        ("26-12-2024 19:15:00", "2024-12-26T19:15:00", None),
+        ("12/26/2024", None, "2024-12-26"),
+        ("3/4/2024", "2024-04-03", "2024-03-04"),
+        ("03.04.2024, 9:05", "2024-04-03T09:05:00", "2024-03-04T09:05:00"),
+        ("3/4/2024 12:05 AM", "2024-04-03T00:05:00", "2024-03-04T00:05:00"),
+        ("3/4/2024 1:05:09pm UTC", "2024-04-03T13:05:09Z", "2024-03-04T13:05:09Z"),
+        ("2024/4/3 10:00 +02:00", *["2024-04-03T10:00:00+02:00"] * 2),
+        ("2024-04-03", *["2024-04-03"] * 2),
+        *((cell, None, None) for cell in ("31-02-2024", "0000-00-00", "1-2/2024")),
+        *((cell, None, None) for cell in ("3/4/2024 13:05 PM", "3/4/2024 25:00", "3/4/24", "soon")),
+    ]
+    for cell, day_first, month_first in cases:
+        assert dates.read_date(cell, DateOrder.DAY_FIRST) == day_first, cell
+        assert dates.read_date(cell, DateOrder.MONTH_FIRST) == month_first, cell
+
+
+def test_a_number_with_a_decimal_comma_is_read() -> None:
+    cases: list[tuple[str, str | None]] = [
+        ("35,50", "35.50"),
+        ("-0,5", "-0.5"),
+        ("1.234", "1234"),
+        ("1.234.567,8", "1234567.8"),
+        ("1\u202f234,50", "1234.50"),
+        ("12", "12"),
+        *((cell, None) for cell in ("35.5", "1,234,567", "007,5", "1.234 567", ",5", "5,", "5 €")),
+    ]
+    for cell, number in cases:
+        assert numbers.read_number(cell) == number, cell
