@@ -225,12 +225,3 @@ def test_the_mail_that_would_be_sent_can_be_read_part_by_part(sendgrid_fake: Fak
     assert parts[0].get_payload(decode=True) == "Ünïcode\r\nwithout an end".encode()
     assert parts[1].get_payload(decode=True) == html.encode()
     assert [part["Content-ID"] for part in parts] == [None, None, "<logo>", None]
-
-
-def test_a_mail_in_sandbox_mode_is_checked_and_not_sent(sendgrid_fake: FakeSendGrid) -> None:
-    sandbox = {"sandbox_mode": {"enable": True}}
-
-    answer = post(sendgrid_fake, sendgrid.mail(mail_settings=sandbox), key=SENDING_KEY)
-
-    assert answer.status_code == 200
-    assert sendgrid.recipients(sendgrid_fake) == []

@@ -116,23 +116,6 @@ def test_a_delayed_answer_comes_after_the_mail_was_accepted(fake: FakeSes) -> No
     assert time.monotonic() - began_at >= 0.2
 
 
-def test_a_connection_is_kept_for_the_next_request(fake: FakeSes) -> None:
-    with Wire(fake.port) as wire:
-        for name in ("ann@example.com", "bob@example.com"):
-            wire.send(name)
-            assert wire.read_answer().status == 200
-        # Two at once: the second waits in the buffer.
-        both = b"".join(
-            ses.sign(fake.port, ses.document(name)) for name in ("c@example.com", "d@example.com")
-        )
-        wire.socket.sendall(both)
-        first = wire.socket.recv(65536)
-        while first.count(b"MessageId") < 2:
-            first += wire.socket.recv(65536)
-
-    assert len(fake.service.kept) == 4
-
-
 def test_connections_are_refused_until_the_fake_listens_again(fake: FakeSes) -> None:
     with Wire(fake.port) as wire:
         wire.send()

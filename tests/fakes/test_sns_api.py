@@ -94,24 +94,6 @@ def test_topics_are_created_shown_changed_and_deleted(sns_client: Any) -> None:
         sns_client.get_topic_attributes(TopicArn=topic_arn)
 
 
-def test_a_queue_is_subscribed_at_once_and_may_ask_for_raw_messages(sns_client: Any) -> None:
-    topic_arn = sns_client.create_topic(Name="events")["TopicArn"]
-    queue_arn = "arn:aws:sqs:us-east-1:123456789012:events"
-    subscribed = sns_client.subscribe(TopicArn=topic_arn, Protocol="sqs", Endpoint=queue_arn)
-    arn = subscribed["SubscriptionArn"]
-
-    sns_client.set_subscription_attributes(
-        SubscriptionArn=arn, AttributeName="RawMessageDelivery", AttributeValue="true"
-    )
-
-    shown = sns_client.get_subscription_attributes(SubscriptionArn=arn)["Attributes"]
-    assert (shown["Endpoint"], shown["RawMessageDelivery"]) == (queue_arn, "true")
-    assert shown["PendingConfirmation"] == "false"
-    for protocol, endpoint in (("sqs", "https://queue.example"), ("email", ses.RECIPIENT)):
-        with pytest.raises(ClientError, match="InvalidParameter"):
-            sns_client.subscribe(TopicArn=topic_arn, Protocol=protocol, Endpoint=endpoint)
-
-
 def test_requests_must_be_signed_for_sns_with_a_known_key(fake: FakeSes) -> None:
     wrong = Credentials(ses.CREDENTIALS.access_key, "wrong")
     unknown = Credentials("AKIAUNKNOWN", "wrong")
