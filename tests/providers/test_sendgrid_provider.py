@@ -174,22 +174,21 @@ def test_a_sender_that_nobody_verified_is_blocked_and_others_are_not() -> None:
     at(story)
 
 
-def test_a_key_that_sendgrid_does_not_know_blocks_the_account() -> None:
-    async def story(fake: FakeSendGrid, provider: SendGrid) -> None:
+def test_a_key_that_sendgrid_does_not_know_blocks_the_account_and_one_that_may_send_is_enough() -> (
+    None
+):
+    async def blocked(fake: FakeSendGrid, provider: SendGrid) -> None:
         outcome = await send_one(provider)
 
         assert isinstance(outcome, SenderBlocked)
         assert (outcome.code, outcome.is_account) == ("SENDGRID_CREDENTIALS", True)
         assert "SG." not in outcome.detail
 
-    at(story, api_key="SG.unknown.key")
-
-
-def test_a_key_that_may_only_send_is_enough() -> None:
-    async def story(fake: FakeSendGrid, provider: SendGrid) -> None:
+    async def accepted(fake: FakeSendGrid, provider: SendGrid) -> None:
         assert isinstance(await send_one(provider), Accepted)
 
-    at(story, api_key=SENDING_KEY)
+    at(blocked, api_key="SG.unknown.key")
+    at(accepted, api_key=SENDING_KEY)
 
 
 def test_credits_that_are_used_up_are_a_quota_and_too_many_requests_name_their_end() -> None:

@@ -16,8 +16,7 @@ from postledger.providers.base import (
 )
 from postledger.providers.http.exchange import Break, Stage
 from postledger.providers.http.messages import Answer
-from postledger.providers.http.settings import Endpoint
-from postledger.providers.ses import findings, outcomes
+from postledger.providers.ses import outcomes
 from tests.providers.messages import SENDER
 
 P, C, Q, T, X = (
@@ -265,16 +264,21 @@ def test_a_name_in_the_page_of_a_gateway_is_not_a_name_of_ses() -> None:
         assert (type(failure), failure.code) == (outcome, code), status
 
 
-def test_keys_that_may_not_use_an_identity_block_its_sender_alone() -> None:
+def test_keys_that_may_not_use_an_identity_block_its_sender_alone_others_the_account() -> None:
     text = (
         "User: arn:aws:iam::123456789012:user/mail is not authorized to perform: ses:SendRawEmail"
         " on resource: arn:aws:ses:eu-west-1:123456789012:identity/shop.example"
     )
-    failure = fail(an_answer(403, "AccessDeniedException", text))
+    for name, message, is_account in [
+        ("AccessDeniedException", text, False),
+        ("SendingPausedException", "", True),
+        ("NotFoundException", "", True),
+        ("ExpiredTokenException", "", True),
+    ]:
+        failure = fail(an_answer(403 if message else 400, name, message))
 
-    assert isinstance(failure, SenderBlocked)
-    assert not failure.is_account
-    assert "postledger ses policy" in failure.detail
+        assert isinstance(failure, SenderBlocked), name
+        assert failure.is_account == is_account, name
 
 
 def test_a_gateway_that_lets_nothing_through_and_a_wrong_clock_are_outages() -> None:
@@ -286,14 +290,6 @@ def test_a_gateway_that_lets_nothing_through_and_a_wrong_clock_are_outages() -> 
 
         assert isinstance(failure, TryLater), answer
         assert failure.is_outage, answer
-
-
-def test_what_concerns_the_account_blocks_all_its_senders() -> None:
-    for name in ["SendingPausedException", "NotFoundException", "ExpiredTokenException"]:
-        failure = fail(an_answer(400, name))
-
-        assert isinstance(failure, SenderBlocked), name
-        assert failure.is_account, name
 
 
 def test_a_wish_to_wait_is_kept_except_for_the_daily_quota() -> None:
@@ -346,19 +342,3 @@ def test_a_break_is_its_row() -> None:
         assert row == (outcome, ours, category, original), (stage, code)
         assert getattr(failure, "is_outage", False) == is_outage, (stage, code)
         assert stage.name in failure.detail, stage
-
-
-def test_where_ses_cannot_be_reached_no_setting_is_to_blame() -> None:
-    unread = outcomes.judge_unread(Break(Stage.CONNECT, "connect", "there is no host of this name"))
-    own = Endpoint("email.eu-west-1.amazonaws.com", 443, is_encrypted=True)
-    fake = Endpoint("127.0.0.1", 8579, is_encrypted=False)
-
-    finding = findings.unread_account(unread, "eu-west-1", own)
-    of_fake = findings.unread_account(unread, "eu-west-1", fake)
-
-    assert finding.message == (
-        "This machine cannot reach Amazon SES (email.eu-west-1.amazonaws.com): there is no host of"
-        " this name."
-    )
-    assert finding.settings == ()
-    assert of_fake.settings == ("region", "endpoint")
