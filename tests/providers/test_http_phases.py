@@ -158,18 +158,8 @@ async def until(condition: Callable[[], bool]) -> None:
 # What is an answer.
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        TAKEN,
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nta\r\n3\r\nken\r\n0\r\n\r\n",
-        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n" + TAKEN,
-    ],
-    ids=["length", "chunked", "interim"],
-)
-@pytest.mark.parametrize("size", [1, 7, 10_000])
-def test_a_complete_answer_is_read_in_pieces_of_any_size(answer: bytes, size: int) -> None:
-    async def trickle(peer: Peer) -> None:
+def test_a_complete_answer_is_read_in_pieces_of_any_size() -> None:
+    async def trickle(peer: Peer, answer: bytes, size: int) -> None:
         await peer.read_request()
         for at in range(0, len(answer), size):
             peer.say(answer[at : at + size])
@@ -179,7 +169,11 @@ def test_a_complete_answer_is_read_in_pieces_of_any_size(answer: bytes, size: in
     async def story(client: Client) -> None:
         assert await client.send_one() == Accepted("taken")
 
-    play(story, trickle)
+    chunks = b"Transfer-Encoding: chunked\r\n\r\n2\r\nta\r\n3\r\nken\r\n0\r\n\r\n"
+    interim = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n"
+    for answer in (TAKEN, b"HTTP/1.1 200 OK\r\n" + chunks, interim + TAKEN):
+        for size in (1, 7, 10_000):
+            play(story, partial(trickle, answer=answer, size=size))
 
 
 def test_the_end_of_the_connection_ends_an_answer_without_a_length(
@@ -199,37 +193,26 @@ def test_the_end_of_the_connection_ends_an_answer_without_a_length(
     play(story, answer, loop=loop, tls=tls)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"\x00\x15\xff SSH-2.0-nothing like HTTP\n\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 7\r\n\r\ntaken",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\ntaken",
-        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: smtp\r\n\r\n250 taken",
-        b"HTTP/1.1 200 OK\r\nX: " + b"x" * (messages.MAX_HEAD + 1024),
-        b"HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n" + b"x" * (messages.MAX_BODY + 1),
-        b"HTTP/1.1 100 Continue\r\n\r\n" * (messages.MAX_INTERIM + 1) + TAKEN,
-    ],
-    ids=[
-        "garbage",
-        "two-lengths",
-        "bad-chunk",
-        "upgrade",
-        "endless-head",
-        "endless-body",
-        "interim",
-    ],
-)
-def test_bytes_that_are_no_answer_leave_a_doubt(answer: bytes) -> None:
-    async def story(client: Client) -> None:
+def test_bytes_that_are_no_answer_leave_a_doubt() -> None:
+    async def story(client: Client, case: str) -> None:
         outcome = await client.send_one()
 
-        assert isinstance(outcome, InDoubt)
-        assert outcome.code == "NETWORK_ERROR"
-        assert "garbled" in outcome.detail
-        assert client.pool.take_idle() is None
+        assert isinstance(outcome, InDoubt), case
+        assert outcome.code == "NETWORK_ERROR", case
+        assert "garbled" in outcome.detail, case
+        assert client.pool.take_idle() is None, case
 
-    play(story, partial(take, answer=answer))
+    ok = b"HTTP/1.1 200 OK\r\n"
+    for case, answer in {
+        "garbage": b"\x00\x15\xff SSH-2.0-nothing like HTTP\n\n",
+        "two lengths": ok + b"Content-Length: 5\r\nContent-Length: 7\r\n\r\ntaken",
+        "bad chunk": ok + b"Transfer-Encoding: chunked\r\n\r\nzz\r\ntaken",
+        "upgrade": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: smtp\r\n\r\n250 taken",
+        "endless head": ok + b"X: " + b"x" * (messages.MAX_HEAD + 1024),
+        "endless body": ok + b"Content-Length: 999999999\r\n\r\n" + b"x" * (messages.MAX_BODY + 1),
+        "interim": b"HTTP/1.1 100 Continue\r\n\r\n" * (messages.MAX_INTERIM + 1) + TAKEN,
+    }.items():
+        play(partial(story, case=case), partial(take, answer=answer))
 
 
 def test_an_answer_that_never_ends_is_given_up_in_time() -> None:
@@ -417,14 +400,17 @@ def test_a_mail_whose_time_is_over_is_not_handed_over(
 
 
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
-def test_the_service_gets_every_byte_once(tls: Tls | None, loop: str, body: bytes) -> None:
+def test_the_service_gets_every_byte_once_over_one_connection(
+    tls: Tls | None, loop: str, body: bytes
+) -> None:
     async def story(client: Client) -> None:
         assert await client.send(body, body) == [Accepted("taken")] * 2
+        assert await client.send_one(body) == Accepted("taken")
 
         [peer] = client.server.peers
         head, _, rest = bytes(peer.received).partition(b"\r\n\r\n")
         assert head.startswith(b"POST /send HTTP/1.1\r\n")
-        assert rest == body + head + b"\r\n\r\n" + body
+        assert rest == body + 2 * (head + b"\r\n\r\n" + body)
 
     play(story, take, loop=loop, tls=tls)
 
@@ -507,9 +493,8 @@ def test_an_answer_before_the_last_byte_is_read_and_the_rest_is_not_sent(
     play(story, refuse, loop=loop, tls=tls)
 
 
-@pytest.mark.parametrize("answer", [TAKEN, TAKEN[:20]], ids=["complete", "half"])
-def test_an_early_acceptance_is_none(answer: bytes) -> None:
-    async def accept(peer: Peer) -> None:
+def test_an_early_acceptance_is_none() -> None:
+    async def accept(peer: Peer, answer: bytes) -> None:
         await peer.read_head()
         peer.say(answer)
         await peer.close()
@@ -520,7 +505,8 @@ def test_an_early_acceptance_is_none(answer: bytes) -> None:
         assert isinstance(outcome, Refused | TryLater)
         assert outcome.code in {"200", "NETWORK_ERROR"}
 
-    play(story, accept)
+    for answer in (TAKEN, TAKEN[:20]):
+        play(story, partial(accept, answer=answer))
 
 
 def test_an_interim_answer_does_not_stop_a_large_mail() -> None:
@@ -561,32 +547,19 @@ def test_an_answer_before_the_request_is_nobodys(tls: Tls | None, loop: str) -> 
 # Kept connections.
 
 
-def test_a_connection_is_kept_for_the_next_mail(tls: Tls | None, loop: str) -> None:
-    async def story(client: Client) -> None:
-        assert await client.send(*[SMALL] * 5) == [Accepted("taken")] * 5
-        assert await client.send_one() == Accepted("taken")
-        assert len(client.server.peers) == 1
+def test_a_connection_with_anything_left_on_it_is_not_kept() -> None:
+    async def story(client: Client, answer: bytes) -> None:
+        assert await client.send(SMALL, SMALL) == [Accepted("taken")] * 2
+        assert len(client.server.peers) == 2, answer
+        await until(lambda: all(peer.has_ended for peer in client.server.peers))
 
-    play(story, take, loop=loop, tls=tls)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
+    for answer in [
         TAKEN.replace(b"OK\r\n", b"OK\r\nConnection: close\r\n"),
         TAKEN.replace(b"HTTP/1.1", b"HTTP/1.0"),
         TAKEN + TAKEN,
         TAKEN + b"\0",
-    ],
-    ids=["close", "http-1.0", "twice", "one-byte-more"],
-)
-def test_a_connection_with_anything_left_on_it_is_not_kept(answer: bytes) -> None:
-    async def story(client: Client) -> None:
-        assert await client.send(SMALL, SMALL) == [Accepted("taken")] * 2
-        assert len(client.server.peers) == 2
-        await until(lambda: all(peer.has_ended for peer in client.server.peers))
-
-    play(story, partial(take, answer=answer))
+    ]:
+        play(partial(story, answer=answer), partial(take, answer=answer))
 
 
 @pytest.mark.parametrize("more", [TAKEN, b"\0", b""], ids=["answer", "byte", "end"])
@@ -689,18 +662,12 @@ def test_a_connection_that_was_idle_while_the_machine_slept_is_not_used() -> Non
 def test_nothing_is_begun_that_could_not_be_finished() -> None:
     async def story(client: Client) -> None:
         assert isinstance(await client.send_one(within=9.9), NotSent)
-        assert client.server.peers == []
 
-    play(story, take, call=10)
-
-
-def test_a_mail_waits_for_a_free_connection_only_while_it_has_time() -> None:
-    async def story(client: Client) -> None:
+        # A mail waits for a free connection only while it has time.
         assert await client.pool.acquire(0)
-
         outcome = await client.send_one(within=10.1)
-
         assert outcome == NotSent("no connection became free in time")
+        assert client.server.peers == []
 
     play(story, take, call=10)
 

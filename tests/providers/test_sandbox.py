@@ -25,7 +25,10 @@ from tests.providers.stands import opened
 
 def test_the_journal_has_one_line_for_each_mail_taken(tmp_path: Path) -> None:
     journal = tmp_path / "journal"
-    window = a_window("alice@x.example", "refuse@x.example", "vanish@x.example", "bob@x.example")
+    window = a_window(
+        *("alice@x.example", "refuse@x.example", "vanish@x.example", "bob@x.example"),
+        "a@x.example\nforged b@x.example",
+    )
 
     async def play() -> None:
         async with opened(provider.build({"journal": str(journal)})) as sandbox:
@@ -33,11 +36,13 @@ def test_the_journal_has_one_line_for_each_mail_taken(tmp_path: Path) -> None:
 
     asyncio.run(play())
 
-    assert journal.read_text().splitlines() == [
+    lines = journal.read_text().splitlines()
+    assert lines[:3] == [
         f"{an_id(0)} alice@x.example",
         f"{an_id(2)} vanish@x.example",
         f"{an_id(3)} bob@x.example",
     ]
+    assert len(lines) == 4
 
 
 def test_a_second_process_adds_to_the_journal(tmp_path: Path) -> None:
@@ -53,18 +58,6 @@ def test_a_second_process_adds_to_the_journal(tmp_path: Path) -> None:
     asyncio.run(play())
 
     assert len(journal.read_text().splitlines()) == 6
-
-
-def test_no_address_writes_two_lines(tmp_path: Path) -> None:
-    journal = tmp_path / "journal"
-
-    async def play() -> None:
-        async with opened(provider.build({"journal": str(journal)})) as sandbox:
-            await send(sandbox, a_window("a@x.example\nforged b@x.example"))
-
-    asyncio.run(play())
-
-    assert len(journal.read_text().splitlines()) == 1
 
 
 def test_what_is_journalled_is_journalled_before_it_is_told() -> None:
@@ -154,13 +147,10 @@ def parsed(*payloads: object) -> Sequence[ProviderEvent]:
     return registry.load_module("sandbox").parse_events({}, json.dumps(payloads).encode())
 
 
-def test_an_unknown_event_is_kept_by_its_name() -> None:
+def test_an_unknown_or_malformed_event_is_kept() -> None:
     [event] = parsed({"event": "teleported", "reference": an_id(3), "warp": 9})
-
     assert (event.kind, event.name, event.reference) == (EventKind.UNKNOWN, "teleported", an_id(3))
 
-
-def test_a_malformed_event_is_kept() -> None:
     cases: list[dict[str, object]] = [
         {},
         {"event": 7},

@@ -83,9 +83,3 @@ def test_a_name_that_nobody_has_is_told_in_words_of_its_own() -> None:
 
     assert finding.message == "No server has this name."
     assert (finding.remedy, finding.settings) == ("Check the spelling.", ("host",))
-
-
-def test_a_server_that_takes_no_connections_is_told_without_words_of_the_protocol() -> None:
-    [finding] = check(Network([PUBLIC]))
-
-    assert finding.message == "It cannot be used: nothing takes connections there."
