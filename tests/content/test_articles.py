@@ -103,25 +103,18 @@ def test_published_slices_make_a_letter_in_one_question(acme: int) -> None:
     assert letter.body_md == "\n\n".join(["Body."] * 30)
 
 
-def test_a_deleted_slice_is_gone(acme: int) -> None:
+def test_a_deleted_slice_is_gone_and_an_article_takes_its_slices_along(acme: int) -> None:
     make(acme)
+    make(acme, "december")
     slice_id, kept = add(acme), add(acme)
+    other = add(acme, key="december")
 
     articles.delete_slice(acme, article_key="november", slice_id=slice_id, actor="bob")
-
     assert [piece.id for piece in articles.list_slices(acme, article_key="november")] == [kept]
     with pytest.raises(SliceUnknownError, match=f"Slice {slice_id} not found"):
         articles.delete_slice(acme, article_key="november", slice_id=slice_id, actor="bob")
 
-
-def test_a_deleted_article_takes_its_slices_along_and_leaves_its_key(acme: int) -> None:
-    make(acme)
-    make(acme, "december")
-    add(acme)
-    other = add(acme, key="december")
-
     articles.delete(acme, key="november", actor="bob")
-
     with pytest.raises(ArticleUnknownError):
         articles.list_published(acme, article_key="november")
     assert list(models.Slice.objects.values_list("pk", flat=True)) == [other]
@@ -217,20 +210,6 @@ def test_a_slice_nobody_could_get_or_keep_is_refused(acme: int) -> None:
             add(acme, SliceFields(body_md=body))
 
     assert articles.list_slices(acme, article_key="november") == [as_value(slice_id)]
-
-
-def test_a_list_shows_how_many_slices_there_are(acme: int) -> None:
-    make(acme)
-    make(acme, "december")
-    add(acme)
-    articles.update(acme, key="december", title="Christmas", actor="bob")
-
-    listed = [
-        (article.key, article.title, article.slice_count)
-        for article in articles.list_articles(acme)
-    ]
-
-    assert listed == [("december", "Christmas", 0), ("november", "November", 1)]
 
 
 def test_the_trail_says_who_changed_what(acme: int) -> None:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,6 @@ from postledger.content.rendering.letter import Letter
 from postledger.content.rendering.source import Format, Source, make_script
 
 LOCALES = ("en", "pt", "ru")
-FILES = Path(versions.__file__).parent / "builtin"
 REQUIRED = {
     "courseTitle": "Data Structures",
     "courseString": "01:198:112",
@@ -94,12 +92,3 @@ def test_without_a_required_variable_nothing_is_written() -> None:
             others = {other: value for other, value in REQUIRED.items() if other != name}
             with pytest.raises(MissingVariableError, match=name):
                 write_mail(locale, others)
-
-
-def test_every_file_belongs_to_a_template() -> None:
-    names = {"version.toml", *(f"{locale}.md" for locale in LOCALES)}
-
-    files = [path for path in FILES.rglob("*") if path.is_file()]
-
-    assert {str(path.parent.relative_to(FILES)) for path in files} == {"open-seat/v1"}
-    assert {path.name for path in files} == names

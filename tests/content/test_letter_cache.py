@@ -26,9 +26,3 @@ def test_a_letter_larger_than_the_room_for_all_is_remembered_alone() -> None:
     cache.put("small", SMALL)
 
     assert (cache.get("small"), cache.get("large")) == (SMALL, None)
-
-
-def test_liquid_tags_weigh_more_than_text() -> None:
-    text = Letter(Script("News", f"<p>{'x' * len(LARGE.script.html)}</p>", "Hello."))
-
-    assert LARGE.memory > 10 * text.memory

@@ -81,14 +81,10 @@ def test_a_reader_in_cleveland_gets_the_slices_of_country_and_state_only() -> No
     assert letter.body_md == "Welcome.\n\nUS news.\n\nOH news."
 
 
-def test_a_reader_of_no_place_gets_what_is_for_everybody() -> None:
-    assert slices.choose(EDITION, ocd_ids=NOWHERE, now=NOW) == EDITION[:1]
+def test_a_reader_of_no_place_gets_what_is_for_everybody_and_published() -> None:
+    draft = replace(headline(9), is_published=False)
 
-
-def test_what_is_not_published_is_in_no_letter() -> None:
-    draft = replace(headline(2), is_published=False)
-
-    assert chosen_ids([draft, EDITION[0]], NOWHERE) == [1]
+    assert slices.choose([draft, *EDITION], ocd_ids=NOWHERE, now=NOW) == EDITION[:1]
 
 
 def test_a_slice_is_open_from_its_first_moment_and_before_its_last() -> None:

@@ -21,7 +21,6 @@ from postledger.content.notion.blocks import (
     Quote,
     Row,
     Table,
-    ToDo,
     Toggle,
     Unknown,
 )
@@ -134,19 +133,6 @@ def test_a_file_without_a_name_is_called_as_its_address_ends() -> None:
         block = parsing.parse_block({"id": "1", "type": "pdf", "pdf": content})
 
         assert block == HostedFile("1", "pdf", label), url
-
-
-def test_neighbours_of_one_kind_make_one_list_and_others_end_it() -> None:
-    blocks = (
-        *(Bullet("1", words("a")), Bullet("2", words("b")), Numbered("3", words("c"))),
-        *(Paragraph("4", words("-")), Numbered("5", words("d")), ToDo("6", (), is_checked=False)),
-    )
-
-    written = html(*blocks)
-
-    assert written.count("<ul>") == 1
-    assert written.count("<ol>") == 2
-    assert as_text.render(blocks) == "- a\n- b\n\n1. c\n\n-\n\n1. d\n\n[ ]"
 
 
 def test_a_list_is_numbered_as_its_first_item_says() -> None:

@@ -68,32 +68,19 @@ def test_a_prefix_stands_before_the_subject_which_is_cut_at_the_limit() -> None:
         fill_letter(script, name="x" * 147)
 
 
-def test_a_required_variable_without_a_value_is_named() -> None:
-    cases: list[object] = [None, ...]
-    for link in cases:
-        values: dict[str, object] = (
-            {"name": "Alice"} if link is ... else {"name": "Alice", "link": link}
-        )
-
-        with pytest.raises(MissingVariableError, match="The variable link has no value"):
-            Letter(SCRIPT).fill(values)
+def test_a_required_variable_without_a_value_is_named_even_where_a_condition_skips_it() -> None:
+    skipping = replace(SCRIPT, html="<p>{% if name == 'x' %}{{ link }}{% endif %}</p>")
+    cases: list[dict[str, object]] = [{"name": "Alice"}, {"name": "Alice", "link": None}]
+    for script in (SCRIPT, skipping):
+        for values in cases:
+            with pytest.raises(MissingVariableError, match="The variable link has no value"):
+                Letter(script).fill(values)
 
 
-def test_a_required_variable_counts_also_where_a_condition_would_skip_it() -> None:
-    script = replace(SCRIPT, html="<p>{% if name == 'x' %}{{ link }}{% endif %}</p>")
-
-    with pytest.raises(MissingVariableError):
-        Letter(script).fill({"name": "Alice"})
-
-
-def test_an_optional_variable_that_was_not_given_is_nothing() -> None:
+def test_optional_and_extra_values_are_allowed_and_unknown_variables_are_not() -> None:
     script = replace(SCRIPT, html="<p>{% if note %}Note: {{ note }}{% endif %}</p>")
-
     assert fill_letter(script)[1] == "<p></p>"
     assert fill_letter(script, note="a")[1] == "<p>Note: a</p>"
-
-
-def test_extra_values_are_allowed_and_unknown_variables_are_not() -> None:
     assert fill_letter(colour="red") == fill_letter()
     assert codes(replace(SCRIPT, html="<p>{{ colour }}</p>")) == ["unknown_variable"]
 
@@ -164,10 +151,12 @@ def test_a_letter_counts_in_its_memory_whatever_it_keeps() -> None:
     assert kept < letter.memory
 
 
-def test_a_filled_subject_is_judged_for_each() -> None:
+def test_a_filled_subject_and_the_size_of_the_mail_are_judged_for_each() -> None:
     for name in ["", " ", "a" * 151]:
         with pytest.raises(LetterError):
             Letter(replace(SCRIPT, subject="{{ name }}")).fill({**VALUES, "name": name})
+    with pytest.raises(LetterError, match="shorten it to 524,288"):
+        fill_letter(note="я" * 262_145)
 
 
 def test_line_ends_in_a_value_do_not_break_the_subject() -> None:
@@ -186,9 +175,6 @@ def test_a_value_that_begins_a_link_must_be_an_address() -> None:
     ]:
         with pytest.raises(RenderError, match="must begin with https://"):
             fill_letter(link=link)
-
-
-def test_addresses_of_pages_people_and_telephones_may_be_links() -> None:
     for link in ["https://a.example", "HTTP://a.example", "mailto:a@b.example", "tel:+1"]:
         assert link in fill_letter(link=link)[2], link
 
@@ -209,11 +195,6 @@ def test_what_conditions_put_together_is_judged_as_a_whole() -> None:
 
         with pytest.raises(RefusedError):
             fill_letter(replace(SCRIPT, html=html), note=note)
-
-
-def test_a_mail_that_gets_too_large_is_refused() -> None:
-    with pytest.raises(LetterError, match="shorten it to 524,288"):
-        fill_letter(note="я" * 262_145)
 
 
 NASTY = st.text(alphabet="<>\"'&;=/ onclickjavascript:{}%-!\n", max_size=60)

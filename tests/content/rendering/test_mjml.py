@@ -109,12 +109,6 @@ def test_notes_may_stand_anywhere() -> None:
     assert html.count(note) == 2
 
 
-def test_a_title_may_be_empty() -> None:
-    text = "<mjml><mj-head><mj-title/></mj-head><mj-body></mj-body></mjml>"
-
-    assert "<title></title>" in rendered(text)
-
-
 def test_a_value_that_mjml_reckons_with_is_found() -> None:
     marked = mark_text(mail("<mj-image src='a' width='{{ b }}px'/>{% comment %}c{% endcomment %}"))
     html = mjml.render(marked, locale="en")
@@ -191,14 +185,6 @@ def test_what_the_renderer_would_break_is_kept() -> None:
         ("<mj-text>a && b &nbsp; <br> <img src='c'></mj-text>", "a && b &nbsp; <br />"),
     ]:
         assert kept in rendered(mail(column)), column
-
-
-def test_notes_between_tags_are_left_out() -> None:
-    head = "<mj-head><mj-attributes><!-- a --><mj-all color='b'/></mj-attributes></mj-head>"
-
-    html = rendered(f"<mjml>{head}<mj-body><!-- c --></mj-body></mjml>")
-
-    assert "<!-- " not in html
 
 
 def test_no_font_is_fetched_unless_the_author_says_so() -> None:

@@ -82,11 +82,3 @@ def test_one_that_cannot_stand_alone_is_refused() -> None:
         ("a\0", ("text_unstorable", "preheader")),
     ]:
         assert codes("Hi {% endif %}", Format.MARKDOWN, text) == [expected], text
-
-
-def test_what_is_a_value_counts_as_one_character() -> None:
-    long = "x" * 199 + "{{ name | default: 'a longer name' }}"
-
-    html, _text = render("Hi", Format.MARKDOWN, long, name="Al")
-
-    assert preheader.find(html).endswith("xAl")

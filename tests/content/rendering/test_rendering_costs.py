@@ -7,7 +7,6 @@ from postledger.content.rendering.compiled_template import (
     RenderError,
 )
 from postledger.content.rendering.letter import Letter, Script
-from postledger.content.rendering.liquid.liquid_text import split_liquid
 
 pytestmark = pytest.mark.slow
 
@@ -185,16 +184,3 @@ def test_a_long_bill_is_no_costly_template() -> None:
     )
 
     assert len(render(source, order={"items": items})) > 20_000
-
-
-def test_a_text_is_split_at_its_liquid() -> None:
-    for text, expected in [
-        ("", [""]),
-        ("a{{ b }}c", ["a", "{{ b }}", "c"]),
-        ("{{ a }}{% b %}", ["", "{{ a }}", "", "{% b %}", ""]),
-        ("{{ a {% b %} c", ["{{ a ", "{% b %}", " c"]),
-        ("{% a {{ b }}", ["{% a ", "{{ b }}", ""]),
-        ("{{{ a }}}", ["", "{{{ a }}", "}"]),
-        ("{%}", ["{%}"]),
-    ]:
-        assert split_liquid(text) == expected, text

@@ -98,7 +98,7 @@ def test_an_own_text_version_is_taken_as_it_is() -> None:
     assert source.prepare(written).text == "c\n\n\n{{ d }} "
 
 
-def test_a_whole_document_gets_no_layout() -> None:
+def test_a_whole_document_gets_no_layout_and_keeps_what_a_fragment_loses() -> None:
     for body in [
         "<!DOCTYPE html><p>a</p>",
         "<html><p>a</p></html>",
@@ -108,11 +108,7 @@ def test_a_whole_document_gets_no_layout() -> None:
 
         assert "<!--footer-->" not in html, body
         assert "<p>a</p>" in html, body
-
-
-def test_a_whole_document_keeps_what_a_fragment_loses() -> None:
     document = '<html><body><p class="a" id="b">c</p><!-- d --><form></form></body></html>'
-
     assert prepared(document).html == document.replace("<body>", "<head></head><body>")
 
 
@@ -124,16 +120,13 @@ def test_a_fragment_is_cleaned_and_goes_into_the_layout() -> None:
     assert "<script" not in html
 
 
-def test_html_of_our_own_goes_into_the_layout_as_it_is() -> None:
+def test_html_of_our_own_goes_into_the_layout_as_it_is_and_is_judged() -> None:
     made = source.prepare_fragment('<p class="a">{{ b }}</p>', "b {{ b }}", locale="ar")
 
     assert re.search(r'<p class="a" style="[^"]*">\{\{ b \}\}</p>', made.html)
     assert '<html lang="ar" dir="rtl">' in made.html
     assert made.html.count("<!--footer-->") == 1
     assert made.text == "b {{ b }}"
-
-
-def test_html_of_our_own_is_judged_as_well() -> None:
     for html, text in [
         ("{{ a", ""),
         ("", "{{ a"),
@@ -174,7 +167,7 @@ def test_a_mark_that_somebody_typed_is_text() -> None:
         assert mark in made.text
 
 
-def test_html_that_would_lose_its_liquid_is_refused() -> None:
+def test_what_would_lose_its_liquid_is_refused() -> None:
     for body, expected in [
         ("<p>\n{{ a", ("liquid_unclosed", "body, line 2")),
         ("{% if a %}\n<p {% if b %}c='d'{% endif %}>", ("liquid_misplaced", "body, line 2")),
@@ -191,21 +184,8 @@ def test_html_that_would_lose_its_liquid_is_refused() -> None:
         ("<title>a", ("markup_unreadable", "body, line 1")),
     ]:
         assert codes(body)[0] == expected, body
-
-
-def test_markdown_whose_conditions_cross_its_blocks_is_refused() -> None:
-    assert codes("- a\n  {% if b %}\n\nc\n{% endif %}", Format.MARKDOWN) == [
-        ("liquid_misplaced", "body, line 2")
-    ]
-
-
-def test_mjml_that_cannot_be_rendered_is_refused() -> None:
-    sheet = "<mj-head><mj-style inline='inline'>td { color: red }</mj-style></mj-head>"
-    body = COLUMN.format("<mj-text padding='1px;{2px'>a</mj-text>").replace(
-        "<mjml>", f"<mjml>{sheet}"
-    )
-
-    assert codes(body, Format.MJML) == [("mjml_invalid", "body")]
+    across = "- a\n  {% if b %}\n\nc\n{% endif %}"
+    assert codes(across, Format.MARKDOWN) == [("liquid_misplaced", "body, line 2")]
 
 
 def test_what_cannot_be_read_is_refused_with_its_place() -> None:
@@ -258,7 +238,6 @@ HOSTILE = [
         "<div>", "<", "{{", "{% if a %}b{% endif %}", "]]>",
     )),
 ]
-# fmt: on
 # fmt: on
 
 
