@@ -160,30 +160,22 @@ def test_the_configuration_set_of_a_mail_or_of_its_identity_decides(
 
 
 def test_an_account_that_may_not_send_says_why(fake: FakeSes, client: Any) -> None:
-    fake.service.account.is_sending_enabled = False
+    account = fake.service.account
+    too_many = "TooManyRequestsException"
+    account.quota = Quota(UNLIMITED, max_send_rate=0.001)
+    client.send_email(**ses.mail())
+    assert refuse(client, **ses.mail()) == (too_many, "Maximum sending rate exceeded.")
+
+    account.quota = Quota(max_24_hour_send=1, max_send_rate=UNLIMITED)
+    client.send_email(**ses.mail())
+    assert refuse(client, **ses.mail()) == (too_many, "Daily message quota exceeded.")
+    assert len(fake.service.kept) == 2
+
+    account.is_sending_enabled = False
     assert client.get_account()["SendingEnabled"] is False
     assert refuse(client, **ses.mail())[0] == "SendingPausedException"
-
-    fake.service.account.is_sending_enabled = True
-    fake.service.account.enforcement_status = "SHUTDOWN"
+    account.is_sending_enabled, account.enforcement_status = True, "SHUTDOWN"
     assert refuse(client, **ses.mail())[0] == "AccountSuspendedException"
-
-
-def test_the_rate_and_the_quota_are_told_apart_by_their_message(fake: FakeSes, client: Any) -> None:
-    fake.service.account.quota = Quota(UNLIMITED, max_send_rate=0.001)
-    client.send_email(**ses.mail())
-    assert refuse(client, **ses.mail()) == (
-        "TooManyRequestsException",
-        "Maximum sending rate exceeded.",
-    )
-
-    fake.service.account.quota = Quota(max_24_hour_send=1, max_send_rate=UNLIMITED)
-    client.send_email(**ses.mail())
-    assert refuse(client, **ses.mail()) == (
-        "TooManyRequestsException",
-        "Daily message quota exceeded.",
-    )
-    assert len(fake.service.kept) == 2
 
 
 def count(quota: Quota, recipients: int, after: timedelta) -> bool:
