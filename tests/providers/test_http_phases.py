@@ -27,6 +27,7 @@ from postledger.providers.base import (
     TryLater,
 )
 from postledger.providers.http import messages
+from postledger.providers.http.connection import Connection
 from postledger.providers.http.exchange import Break, Exchange, Stage, StaleError
 from postledger.providers.http.messages import Answer, Request
 from postledger.providers.http.outcomes import CommonRows
@@ -153,6 +154,15 @@ async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110  sockets have no event to offer
             await asyncio.sleep(0.002)
+
+
+async def an_exchange(client: Client, body: bytes = SMALL) -> tuple[Connection, Exchange]:
+    """On a new connection; it has a minute, by the client's clock."""
+    until_then = asyncio.get_running_loop().time() + 60
+    connection = await client.pool.connect(until_then)
+    end_by = Deadline(client.clock() + 60, client.clock)
+    exchange = Exchange(connection, a_request(body), end_by=end_by, answer_until=until_then)
+    return connection, exchange
 
 
 # What is an answer.
@@ -378,14 +388,11 @@ def body_of(peer: Peer) -> bytes:
 def test_a_mail_whose_time_is_over_is_not_handed_over(
     tls: Tls | None, loop: str, body: bytes
 ) -> None:
-    """The machine slept while the connection was made: no timer ran, only the clock tells."""
+    """The machine slept before the exchange began: no timer ran, only the clock tells."""
 
     async def story(client: Client) -> None:
-        connection = await client.pool.connect(asyncio.get_running_loop().time() + 5)
-        end_by = Deadline(client.clock() + 60, client.clock)
+        _, exchange = await an_exchange(client, body)
         client.clock.sleep(3600)
-        until_then = asyncio.get_running_loop().time() + 60
-        exchange = Exchange(connection, a_request(body), end_by=end_by, answer_until=until_then)
 
         result = await exchange.run()
 
@@ -438,8 +445,7 @@ def test_an_end_that_the_kernel_does_not_take_goes_nowhere(
         await asyncio.Event().wait()
 
     async def story(client: Client) -> None:
-        now = asyncio.get_running_loop().time()
-        connection = await client.pool.connect(now + 60)
+        connection, exchange = await an_exchange(client)
         assert connection.transport is not None
         number = connection.transport.get_extra_info("socket").fileno()
         with socket.socket(fileno=os.dup(number)) as ours:
@@ -447,9 +453,6 @@ def test_an_end_that_the_kernel_does_not_take_goes_nowhere(
                 ours.shutdown(socket.SHUT_WR)
             else:
                 fill(ours)
-        exchange = Exchange(
-            connection, a_request(), end_by=Deadline(boottime() + 60), answer_until=now + 60
-        )
 
         result = await exchange.run()
 
@@ -526,15 +529,8 @@ def test_an_interim_answer_does_not_stop_a_large_mail() -> None:
 
 def test_an_answer_before_the_request_is_nobodys(tls: Tls | None, loop: str) -> None:
     async def story(client: Client) -> None:
-        now = asyncio.get_running_loop().time()
-        connection = await client.pool.connect(now + 60)
+        connection, exchange = await an_exchange(client)
         await until(lambda: not connection.is_open)
-        exchange = Exchange(
-            connection,
-            a_request(),
-            end_by=Deadline(boottime() + 60),
-            answer_until=now + 60,
-        )
 
         result = await exchange.run()
 
@@ -719,11 +715,7 @@ def test_a_cancelled_call_tells_what_is_known(
 
 def test_an_answer_that_came_with_the_cancellation_counts() -> None:
     async def story(client: Client) -> None:
-        now = asyncio.get_running_loop().time()
-        connection = await client.pool.connect(now + 60)
-        exchange = Exchange(
-            connection, a_request(), end_by=Deadline(boottime() + 60), answer_until=now + 60
-        )
+        connection, exchange = await an_exchange(client)
         task = asyncio.ensure_future(exchange.run())
         await until(lambda: connection.take_answer() is not None or task.done())
         task.cancel()

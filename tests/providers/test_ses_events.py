@@ -85,18 +85,6 @@ def test_a_bounce_keeps_its_type_and_subtype() -> None:
         assert (event.code, event.detail) == ("5.1.1", "smtp; 550 5.1.1 user unknown"), bounce_type
 
 
-def test_a_complaint_keeps_its_feedback_type_and_subtype() -> None:
-    complaint = {
-        "complainedRecipients": [{"emailAddress": "user@recipient.example"}],
-        "complaintSubType": "OnAccountSuppressionList",
-        "complaintFeedbackType": "not-spam",
-    }
-
-    [event] = parse(an_event("Complaint", complaint=complaint))
-
-    assert (event.bounce_subtype, event.feedback_type) == ("OnAccountSuppressionList", "not-spam")
-
-
 def test_identity_feedback_and_a_configuration_set_tell_one_fact_under_one_key() -> None:
     [of_set] = parse(a_bounce())
     document = {key: value for key, value in a_bounce().items() if key != "eventType"}
@@ -162,11 +150,18 @@ def test_texts_are_bounded_can_be_stored_and_steer_no_terminal() -> None:
 
 def complain(*addresses: str) -> ProviderEvent:
     listed = [{"emailAddress": address} for address in addresses]
-    [event] = parse(an_event("Complaint", complaint={"complainedRecipients": listed}))
+    complaint = {
+        "complainedRecipients": listed,
+        "complaintSubType": "OnAccountSuppressionList",
+        "complaintFeedbackType": "not-spam",
+    }
+    [event] = parse(an_event("Complaint", complaint=complaint))
     return event
 
 
 def test_a_complaint_is_that_of_its_recipient_and_of_several_nobodys() -> None:
-    assert complain("user@recipient.example").address == "user@recipient.example"
+    event = complain("user@recipient.example")
+    assert (event.kind, event.address) == (EventKind.COMPLAINED, "user@recipient.example")
+    assert (event.bounce_subtype, event.feedback_type) == ("OnAccountSuppressionList", "not-spam")
     assert complain("user@recipient.example", "second@recipient.example").address is None
     assert complain().address is None  # the mail had two

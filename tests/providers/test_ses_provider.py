@@ -204,53 +204,40 @@ ROWS: list[tuple[Fault, type[Outcome], str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("fault", "outcome", "code", "category", "original"), ROWS, ids=[str(row[0]) for row in ROWS]
-)
-def test_an_answer_of_the_service_is_its_row(
-    fault: Fault, outcome: type[Outcome], code: str, category: str, original: str
-) -> None:
+def test_an_answer_of_the_service_is_its_row() -> None:
     async def story(fake: FakeSes, provider: Ses) -> None:
-        fake.set_faults(Rule(fault))
+        for fault, outcome, code, category, original in ROWS:
+            fake.set_faults(Rule(fault))
 
-        result = await send_one(provider)
+            result = await send_one(provider)
 
-        assert type(result) is outcome
-        assert not isinstance(result, Accepted)
-        assert (result.code, result.category) == (code, f"{category}_ERROR")
-        name = fault.name if isinstance(fault, AnswerError) else original
-        assert result.original_code == name
-        assert result.duration is not None
-        assert result.duration > timedelta()
+            assert type(result) is outcome, fault
+            assert not isinstance(result, Accepted)
+            assert (result.code, result.category) == (code, f"{category}_ERROR"), fault
+            name = fault.name if isinstance(fault, AnswerError) else original
+            assert result.original_code == name, fault
+            assert result.duration is not None
+            assert result.duration > timedelta(), fault
 
     at(story, patience=0.5)
 
 
-def test_a_sender_that_nobody_verified_is_blocked_and_others_are_not() -> None:
+def test_a_sender_that_nobody_verified_is_blocked_and_without_production_access_the_account() -> (
+    None
+):
     async def story(fake: FakeSes, provider: Ses) -> None:
         stranger = "news@stranger.example"
         content = WIRE.replace(SENDER.encode(), stranger.encode())
         message = a_message(content=content, sender=stranger)
 
         blocked, accepted = await send(provider, [message, a_message(position=1)])
-
-        assert isinstance(blocked, SenderBlocked)
-        assert blocked.code == "SES_IDENTITY_NOT_VERIFIED"
-        assert not blocked.is_account
-        assert isinstance(accepted, Accepted)
-
-    at(story)
-
-
-def test_an_account_without_production_access_is_blocked() -> None:
-    async def story(fake: FakeSes, provider: Ses) -> None:
         fake.service.account.has_production_access = False
+        without_access = await send_one(provider)
 
-        outcome = await send_one(provider)
-
-        assert isinstance(outcome, SenderBlocked)
-        assert (outcome.code, outcome.is_account) == ("SES_IDENTITY_NOT_VERIFIED", True)
-        assert "production access" in outcome.detail
+        assert isinstance(accepted, Accepted)
+        for outcome, is_account in [(blocked, False), (without_access, True)]:
+            assert isinstance(outcome, SenderBlocked)
+            assert (outcome.code, outcome.is_account) == ("SES_IDENTITY_NOT_VERIFIED", is_account)
 
     at(story)
 
