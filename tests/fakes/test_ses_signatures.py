@@ -103,7 +103,7 @@ def test_a_signature_is_good_for_fifteen_minutes() -> None:
     def verify(age: timedelta) -> str:
         return sigv4.verify(signed, {"key": credential}, "us-east-1", signed_at + age)
 
-    for minutes in (15, -15):
+    for minutes in (15.0, -15.0):
         assert verify(timedelta(minutes=minutes)) == "key", minutes
     for minutes, message in [(15.1, "Signature expired"), (-15.1, "Signature not yet current")]:
         with pytest.raises(SesError, match="InvalidSignatureException") as raised:

@@ -81,28 +81,18 @@ def test_other_pages_and_hidden_blocks_are_not_entered(fake: FakeNotion) -> None
     assert len(fake.requests) == 1
 
 
-def test_fifty_levels_are_read_and_no_more(fake: FakeNotion) -> None:
+@pytest.mark.slow
+def test_fifty_levels_and_ten_thousand_blocks_are_read_and_no_more(fake: FakeNotion) -> None:
     deep, deeper = fake.add_page(nested(50)), fake.add_page(nested(51))
     endless = fake.add_page(synced(synced_copy(ORIGINAL), block_id=ORIGINAL))
+    long = fake.add_page(*[bare("divider")] * 10_000)
+    longer = fake.add_page(*[bare("divider")] * 9_999, bullet("x", inside=[paragraph("y")]))
 
     with reading(fake) as reader:
-        page_blocks = reader.blocks(deep)
-
-    assert as_text.render(page_blocks).endswith("deepest")
-    for page_id in (deeper, endless):
+        assert as_text.render(reader.blocks(deep)).endswith("deepest")
+        assert len(reader.blocks(long)) == 10_000
+    for page_id in (deeper, endless, longer):
         assert refusal(fake, page_id).code == "notion_page_too_large"
-
-
-@pytest.mark.slow
-def test_ten_thousand_blocks_are_read_and_no_more(fake: FakeNotion) -> None:
-    page_id = fake.add_page(*[bare("divider")] * 10_000)
-    larger = fake.add_page(*[bare("divider")] * 9_999, bullet("x", inside=[paragraph("y")]))
-
-    with reading(fake) as reader:
-        page_blocks = reader.blocks(page_id)
-
-    assert len(page_blocks) == 10_000
-    assert refusal(fake, larger).code == "notion_page_too_large"
 
 
 def test_at_most_three_requests_are_made_in_a_second(fake: FakeNotion) -> None:
@@ -135,10 +125,11 @@ def test_a_reader_with_a_deadline_gives_up_before_it(fake: FakeNotion, fault: Fa
 
 def test_a_wait_that_notion_asks_for_is_kept_and_others_grow(fake: FakeNotion) -> None:
     page_id = fake.add_page(paragraph("x"))
-    for retry_after, slept in [
+    cases: list[tuple[str | None, list[float]]] = [
         ("7", [7.0, 7.0, 7.0]),
         *((strange, [1.0, 2.0, 4.0]) for strange in (None, "soon", "-5", "1.5", "²")),
-    ]:
+    ]
+    for retry_after, slept in cases:
         fake.faults.extend([Fault(429, "rate_limited", retry_after=retry_after)] * 3)
         time = Time()
 

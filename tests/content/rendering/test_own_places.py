@@ -32,16 +32,6 @@ def test_wrong_liquid_is_on_the_line_of_the_author() -> None:
             assert places(source) == [("liquid_invalid", "body, line 3")], (written_as, liquid)
 
 
-def test_every_field_with_wrong_liquid_is_named() -> None:
-    source = Source("{{ a | b }}", "\n{{ a | b }}", Format.MARKDOWN, text="\n\n{{ a | b }}")
-
-    assert [place for _, place in places(source)] == [
-        "subject, line 1",
-        "body, line 2",
-        "text, line 3",
-    ]
-
-
 def test_what_a_check_finds_in_the_html_is_where_the_author_wrote_it() -> None:
     for written_as, markup, expected in [
         (Format.MARKDOWN, "[all news](/news)", ("link_unreachable", "body, line 3")),

@@ -8,7 +8,6 @@ from postledger.content.rendering.source import (
     Format,
     Source,
     SourceError,
-    make_fragment_script,
     make_script,
 )
 
@@ -54,15 +53,6 @@ def test_it_is_the_first_text_of_the_body_and_not_in_the_text() -> None:
         assert preheader.find(html) == "1 < 2 & <b>Oslo</b> <i>", written_as
         assert text == plain_text, written_as
         assert preheader.find(plain) == "", written_as
-
-
-def test_html_of_our_own_has_one_as_well() -> None:
-    script = make_fragment_script(
-        "News", html="<p>Hi</p>", text="Hi", locale="en", preheader="A & b"
-    )
-
-    assert preheader.find(script.html) == "A & b"
-    assert script.text == "Hi"
 
 
 def test_one_of_an_mj_preview_is_found_and_two_are_refused() -> None:

@@ -70,13 +70,6 @@ def test_liquid_in_styles_is_kept() -> None:
         assert kept in inlined(html), html
 
 
-def test_an_older_doctype_is_kept() -> None:
-    doctype = '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Transitional//EN" "http://a.b/c.dtd">'
-    html = f"{doctype}<html><head></head><body><p>d</p></body></html>"
-
-    assert inlined(html) == html
-
-
 def test_no_style_sheet_is_fetched_from_a_network_or_a_disk(tmp_path: Path) -> None:
     sheet = tmp_path / "a.css"
     sheet.write_text("p{color:red}")
