@@ -177,16 +177,12 @@ def test_the_body_is_ordered_by_section_then_place_then_index_then_id() -> None:
         replace(PLAIN, id=5, section_order=1, sort_index=1),
         replace(PLAIN, id=4, section_order=1, sort_index=1),
     ]
-
     assert chosen_ids(edition, IN_CLEVELAND) == [4, 5, 3, 2, 1]
 
-
-def test_one_blank_line_stands_between_two_bodies_and_none_for_an_empty_one() -> None:
+    # One blank line stands between two bodies, and none for an empty one.
     bodies = ["One.\n", " \n", "", "\r\n\n    code\n", "Three."]
     edition = [headline(9), *(news(number, None, body) for number, body in enumerate(bodies))]
-
     letter = slices.assemble(edition, ocd_ids=NOWHERE, now=NOW)
-
     assert letter.body_md == "One.\n\n    code\n\nThree."
 
 

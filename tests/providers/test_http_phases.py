@@ -70,11 +70,15 @@ def a_request(body: bytes = SMALL) -> Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
-    """The contexts of both sides; a server without one does not speak TLS."""
+class Where:
+    """The event loop, and the contexts of both sides; who has none does not speak TLS."""
 
-    server: ssl.SSLContext | None
-    client: ssl.SSLContext
+    loop: str = "asyncio"
+    server: ssl.SSLContext | None = None
+    client: ssl.SSLContext | None = None
+
+
+OPEN = Where()
 
 
 @dataclass
@@ -106,18 +110,16 @@ class Client:
 def play(
     story: Callable[[Client], Awaitable[None]],
     *script: Part,
-    loop: str = "asyncio",
+    where: Where = OPEN,
     call: float = 10.0,
     request: float = 5.0,
     idle_limit: float = 30.0,
-    tls: Tls | None = None,
 ) -> None:
     async def run() -> None:
-        theirs, ours = (tls.server, tls.client) if tls else (None, None)
-        async with RawServer(script, theirs).running() as server:
+        async with RawServer(script, where.server).running() as server:
             clock = SettableClock()
             pool = Pool(
-                Origin("127.0.0.1", server.port, ours),
+                Origin("127.0.0.1", server.port, where.client),
                 size=1,
                 idle_limit=idle_limit,
                 timeouts=Timeouts(connect=request, request=request, call=call),
@@ -128,20 +130,16 @@ def play(
             finally:
                 pool.close()
 
-    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+    with asyncio.Runner(loop_factory=LOOPS[where.loop]) as runner:
         runner.run(run())
 
 
-@pytest.fixture(params=LOOPS)
-def loop(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=["open", "tls"])
-def tls(request: pytest.FixtureRequest, authority: Authority) -> Tls | None:
-    if request.param == "open":
-        return None
-    return Tls(authority.context, ssl.create_default_context(cafile=authority.ca_file))
+@pytest.fixture(params=[f"{loop}, {kind}" for loop in LOOPS for kind in ("open", "TLS")])
+def where(request: pytest.FixtureRequest, authority: Authority) -> Where:
+    loop, _, kind = request.param.partition(", ")
+    if kind == "open":
+        return Where(loop)
+    return Where(loop, authority.context, ssl.create_default_context(cafile=authority.ca_file))
 
 
 async def take(peer: Peer, answer: bytes = TAKEN) -> None:
@@ -186,9 +184,7 @@ def test_a_complete_answer_is_read_in_pieces_of_any_size() -> None:
             play(story, partial(trickle, answer=answer, size=size))
 
 
-def test_the_end_of_the_connection_ends_an_answer_without_a_length(
-    tls: Tls | None, loop: str
-) -> None:
+def test_the_end_of_the_connection_ends_an_answer_without_a_length(where: Where) -> None:
     async def answer(peer: Peer) -> None:
         await peer.read_request()
         peer.say(b"HTTP/1.0 200 OK\r\n\r\ntak")
@@ -200,7 +196,7 @@ def test_the_end_of_the_connection_ends_an_answer_without_a_length(
         assert await client.send_one() == Accepted("taken")
         assert client.pool.take_idle() is None
 
-    play(story, answer, loop=loop, tls=tls)
+    play(story, answer, where=where)
 
 
 def test_bytes_that_are_no_answer_leave_a_doubt() -> None:
@@ -249,9 +245,7 @@ def test_an_answer_that_never_ends_is_given_up_in_time() -> None:
 
 @pytest.mark.parametrize("end", ["close", "reset"])
 @pytest.mark.parametrize("answer", [b"", TAKEN[:20], TAKEN[:-1]], ids=["none", "head", "body"])
-def test_a_break_after_the_last_byte_leaves_a_doubt(
-    tls: Tls | None, loop: str, answer: bytes, end: str
-) -> None:
+def test_a_break_after_the_last_byte_leaves_a_doubt(where: Where, answer: bytes, end: str) -> None:
     async def cut(peer: Peer) -> None:
         await peer.read_request()
         peer.say(answer)
@@ -264,14 +258,12 @@ def test_a_break_after_the_last_byte_leaves_a_doubt(
         assert (outcome.code, outcome.category) == ("NETWORK_ERROR", "TRANSIENT_ERROR")
         assert outcome.original_code == "NetworkingError"
 
-    play(story, cut, loop=loop, tls=tls)
+    play(story, cut, where=where)
 
 
 @pytest.mark.parametrize("end", ["close", "reset"])
 @pytest.mark.parametrize("size", [0, 100_000])
-def test_a_break_before_the_last_byte_is_tried_again(
-    tls: Tls | None, loop: str, size: int, end: str
-) -> None:
+def test_a_break_before_the_last_byte_is_tried_again(where: Where, size: int, end: str) -> None:
     async def cut(peer: Peer) -> None:
         await peer.read_head()
         while len(peer.received) < size:
@@ -284,7 +276,7 @@ def test_a_break_before_the_last_byte_is_tried_again(
         assert isinstance(outcome, TryLater)
         assert (outcome.code, outcome.is_outage) == ("NETWORK_ERROR", False)
 
-    play(story, cut, loop=loop, tls=tls)
+    play(story, cut, where=where)
 
 
 class DamagedVendor(PlainVendor):
@@ -343,7 +335,7 @@ def test_a_service_that_cannot_prove_its_name_gets_nothing(
         cafile=None if fault == "unknown authority" else authority.ca_file
     )
     part = Peer.read_to_the_end if fault == "silence" else partial(say, data=b"HTTP/1.1 400 \r\n")
-    play(story, part, tls=Tls(contexts.get(fault), ours), request=0.5)
+    play(story, part, where=Where("asyncio", contexts.get(fault), ours), request=0.5)
 
 
 async def say(peer: Peer, data: bytes) -> None:
@@ -354,9 +346,7 @@ async def say(peer: Peer, data: bytes) -> None:
 # The last byte.
 
 
-def test_the_end_of_a_large_mail_stays_here_until_all_else_has_left(
-    tls: Tls | None, loop: str
-) -> None:
+def test_the_end_of_a_large_mail_stays_here_until_all_else_has_left(where: Where) -> None:
     """Its time ends while it waits for the service to read the beginning."""
     may_read = asyncio.Event()
 
@@ -377,7 +367,7 @@ def test_the_end_of_a_large_mail_stays_here_until_all_else_has_left(
         # The reset may overtake what a slow reader had not read yet.
         assert LARGE[:-2].startswith(body_of(peer))
 
-    play(story, read_late, loop=loop, request=20, call=30, tls=tls)
+    play(story, read_late, request=20, call=30, where=where)
 
 
 def body_of(peer: Peer) -> bytes:
@@ -385,9 +375,7 @@ def body_of(peer: Peer) -> bytes:
 
 
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
-def test_a_mail_whose_time_is_over_is_not_handed_over(
-    tls: Tls | None, loop: str, body: bytes
-) -> None:
+def test_a_mail_whose_time_is_over_is_not_handed_over(where: Where, body: bytes) -> None:
     """The machine slept before the exchange began: no timer ran, only the clock tells."""
 
     async def story(client: Client) -> None:
@@ -403,13 +391,11 @@ def test_a_mail_whose_time_is_over_is_not_handed_over(
         # The reset may overtake what a slow reader had not read yet.
         assert all(LARGE[:-2].startswith(body_of(peer)) for peer in peers)
 
-    play(story, Peer.read_to_the_end, loop=loop, tls=tls)
+    play(story, Peer.read_to_the_end, where=where)
 
 
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
-def test_the_service_gets_every_byte_once_over_one_connection(
-    tls: Tls | None, loop: str, body: bytes
-) -> None:
+def test_the_service_gets_every_byte_once_over_one_connection(where: Where, body: bytes) -> None:
     async def story(client: Client) -> None:
         assert await client.send(body, body) == [Accepted("taken")] * 2
         assert await client.send_one(body) == Accepted("taken")
@@ -419,10 +405,10 @@ def test_the_service_gets_every_byte_once_over_one_connection(
         assert head.startswith(b"POST /send HTTP/1.1\r\n")
         assert rest == body + 2 * (head + b"\r\n\r\n" + body)
 
-    play(story, take, loop=loop, tls=tls)
+    play(story, take, where=where)
 
 
-def test_a_service_that_stops_reading_has_not_got_the_mail(tls: Tls | None, loop: str) -> None:
+def test_a_service_that_stops_reading_has_not_got_the_mail(where: Where) -> None:
     async def stall(peer: Peer) -> None:
         await peer.read_head()
         await asyncio.Event().wait()
@@ -434,13 +420,11 @@ def test_a_service_that_stops_reading_has_not_got_the_mail(tls: Tls | None, loop
         assert (outcome.code, outcome.category) == ("PLAIN_TIMEOUT", "TIMEOUT_ERROR")
         assert (outcome.original_code, outcome.is_outage) == ("RequestTimeout", False)
 
-    play(story, stall, loop=loop, request=0.5, tls=tls)
+    play(story, stall, request=0.5, where=where)
 
 
 @pytest.mark.parametrize("code", ["stuck", "reset"])
-def test_an_end_that_the_kernel_does_not_take_goes_nowhere(
-    tls: Tls | None, loop: str, code: str
-) -> None:
+def test_an_end_that_the_kernel_does_not_take_goes_nowhere(where: Where, code: str) -> None:
     async def stay(_: Peer) -> None:
         await asyncio.Event().wait()
 
@@ -460,7 +444,7 @@ def test_an_end_that_the_kernel_does_not_take_goes_nowhere(
         assert (result.stage, result.code) == (Stage.REQUEST, code)
         assert not connection.is_open
 
-    play(story, stay, loop=loop, tls=tls)
+    play(story, stay, where=where)
 
 
 def fill(sock: socket.socket) -> None:
@@ -475,7 +459,7 @@ def fill(sock: socket.socket) -> None:
 
 @pytest.mark.parametrize("size", [1, 10_000])
 def test_an_answer_before_the_last_byte_is_read_and_the_rest_is_not_sent(
-    tls: Tls | None, loop: str, size: int
+    where: Where, size: int
 ) -> None:
     async def refuse(peer: Peer) -> None:
         await peer.read_head()
@@ -493,7 +477,7 @@ def test_an_answer_before_the_last_byte_is_read_and_the_rest_is_not_sent(
         await until(lambda: peer.has_ended)
         assert len(body_of(peer)) < len(LARGE)
 
-    play(story, refuse, loop=loop, tls=tls)
+    play(story, refuse, where=where)
 
 
 def test_an_early_acceptance_is_none() -> None:
@@ -527,7 +511,7 @@ def test_an_interim_answer_does_not_stop_a_large_mail() -> None:
     play(story, go_on)
 
 
-def test_an_answer_before_the_request_is_nobodys(tls: Tls | None, loop: str) -> None:
+def test_an_answer_before_the_request_is_nobodys(where: Where) -> None:
     async def story(client: Client) -> None:
         connection, exchange = await an_exchange(client)
         await until(lambda: not connection.is_open)
@@ -537,7 +521,7 @@ def test_an_answer_before_the_request_is_nobodys(tls: Tls | None, loop: str) -> 
         assert isinstance(result, Break)
         assert (result.stage, result.code) == (Stage.REQUEST, "garbled")
 
-    play(story, partial(say, data=TAKEN), loop=loop, tls=tls)
+    play(story, partial(say, data=TAKEN), where=where)
 
 
 # Kept connections.
@@ -560,7 +544,7 @@ def test_a_connection_with_anything_left_on_it_is_not_kept() -> None:
 
 @pytest.mark.parametrize("more", [TAKEN, b"\0", b""], ids=["answer", "byte", "end"])
 def test_a_service_that_speaks_or_leaves_in_between_gets_the_next_mail_on_another_connection(
-    tls: Tls | None, loop: str, more: bytes
+    where: Where, more: bytes
 ) -> None:
     async def speak(peer: Peer) -> None:
         await peer.read_request()
@@ -579,9 +563,10 @@ def test_a_service_that_speaks_or_leaves_in_between_gets_the_next_mail_on_anothe
         assert len(client.server.peers) == 2
         assert client.server.peers[0].received.count(b"POST") == 1
 
-    play(story, speak, take, loop=loop, tls=tls)
+    play(story, speak, take, where=where)
 
 
+@pytest.mark.parametrize("loop", LOOPS)
 def test_an_end_that_only_the_kernel_knows_is_seen_before_the_next_mail(loop: str) -> None:
     """The event loop has had no time to read it."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -631,14 +616,14 @@ def test_a_large_mail_on_a_connection_that_ends_under_it_goes_over_another_one()
     play(story, leave, take)
 
 
-def test_a_connection_that_was_idle_too_long_is_closed_by_us(tls: Tls | None, loop: str) -> None:
+def test_a_connection_that_was_idle_too_long_is_closed_by_us(where: Where) -> None:
     async def story(client: Client) -> None:
         assert await client.send_one() == Accepted("taken")
         [peer] = client.server.peers
 
         await until(lambda: peer.has_ended)
 
-    play(story, take, loop=loop, idle_limit=0.05, tls=tls)
+    play(story, take, idle_limit=0.05, where=where)
 
 
 def test_a_connection_that_was_idle_while_the_machine_slept_is_not_used() -> None:
@@ -683,8 +668,7 @@ def test_a_target_that_could_end_its_line_is_not_written() -> None:
     ids=["waiting", "writing"],
 )
 def test_a_cancelled_call_tells_what_is_known(
-    tls: Tls | None,
-    loop: str,
+    where: Where,
     part: Callable[[Peer], Coroutine[None, None, None]],
     body: bytes,
     expected: type[Outcome],
@@ -710,7 +694,7 @@ def test_a_cancelled_call_tells_what_is_known(
 
         assert [type(outcome) for outcome in told] == [expected]
 
-    play(story, stay, loop=loop, tls=tls)
+    play(story, stay, where=where)
 
 
 def test_an_answer_that_came_with_the_cancellation_counts() -> None:

@@ -76,10 +76,3 @@ def test_a_name_that_leads_elsewhere_a_moment_later_is_asked_once() -> None:
 
     assert network.asked == ["mail.stranger.example"]
     assert network.connected == [PUBLIC]
-
-
-def test_a_name_that_nobody_has_is_told_in_words_of_its_own() -> None:
-    [finding] = check(Network())
-
-    assert finding.message == "No server has this name."
-    assert (finding.remedy, finding.settings) == ("Check the spelling.", ("host",))

@@ -115,7 +115,7 @@ def test_it_arrives_over_starttls_with_a_password(authority: Authority) -> None:
 def test_a_wrong_or_missing_password_stops_the_sender(authority: Authority) -> None:
     for login in ({"username": "alice", "password": "wrong"}, {}):
         inbox = Inbox()
-        settings = {"ca_file": authority.ca_file, **login}
+        settings: dict[str, object] = {"ca_file": authority.ca_file, **login}
 
         outcome = deliver(inbox, settings, tls_context=authority.context, auth_required=True)
 

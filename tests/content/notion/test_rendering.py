@@ -1,7 +1,5 @@
 """How single blocks are written, where a whole page would hide the rule."""
 
-from collections.abc import Sequence
-
 from postledger.content.notion import as_html, as_text, pages
 from postledger.content.notion.blocks import (
     Block,
@@ -43,28 +41,17 @@ def codes(*blocks: Block) -> list[tuple[str, str]]:
     return [(each.code, each.place) for each in pages.inspect(blocks)]
 
 
-SHOWS_NOTHING: Sequence[Block] = [
-    Paragraph("1", ()),
-    Paragraph("1", words(" \n\u00a0")),
-    Heading("1", (), level=1),
-    Toggle("1", ()),
-    Quote("1", words("\n")),
-    Callout("1", (), icon=""),
-    Unknown("1", "hologram", None),
-    Unknown("1", "hologram", ()),
-    Group("1", ()),
-    Code("1", " \n", "python", ()),
-    Equation("1", " "),
-    Image("1", "", is_hosted=True, caption=()),
-    HostedFile("1", "file", ""),
-    Link("1", "bookmark", "", ""),
-    Table("1", (), has_column_header=True, has_row_header=True),
-    Row("1", (words("alone"),)),
-]
-
-
 def test_what_shows_nothing_is_nothing() -> None:
-    for block in SHOWS_NOTHING:
+    cases: list[Block] = [
+        *(Paragraph("1", ()), Paragraph("1", words(" \n\u00a0")), Heading("1", (), level=1)),
+        *(Toggle("1", ()), Quote("1", words("\n")), Callout("1", (), icon="")),
+        *(Unknown("1", "hologram", None), Unknown("1", "hologram", ()), Group("1", ())),
+        *(Code("1", " \n", "python", ()), Equation("1", " "), Link("1", "bookmark", "", "")),
+        *(Image("1", "", is_hosted=True, caption=()), HostedFile("1", "file", "")),
+        Table("1", (), has_column_header=True, has_row_header=True),
+        Row("1", (words("alone"),)),
+    ]
+    for block in cases:
         assert html(block) == "", block
         assert as_text.render([block]) == "", block
 

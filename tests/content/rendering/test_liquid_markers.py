@@ -78,18 +78,16 @@ def test_liquid_without_an_end_is_found_with_its_line() -> None:
         assert read_refusal(text) == ("liquid_unclosed", f"body, line {line}"), text
 
 
-def test_ends_without_a_beginning_are_text() -> None:
-    assert mark_text("@media x{a{b:c}} 100%}").tags == ()
-
-
-def test_nobody_can_type_a_mark() -> None:
+def test_nobody_can_type_a_mark_and_control_characters_stay_in_liquid_alone() -> None:
     mark = mark_text("{{ name }}").text
     imitation = f"{mark} {{{{ name }}}}"
-
     marked = mark_text(imitation)
-
     assert marked.put_back(marked.text) == imitation
     assert marked.text.startswith(mark)
+
+    marked = mark_text("a\x0bb\tc\x7f{{ '\x0b' }}")
+    assert marked.put_back(marked.text) == "a b\tc {{ '\x0b' }}"
+    assert mark_text("@media x{a{b:c}} 100%}").tags == ()
 
 
 def test_the_tags_of_a_block_are_known_to_belong_together() -> None:
@@ -130,12 +128,6 @@ def test_what_is_hidden_comes_back_as_a_word_a_comment_or_a_declaration() -> Non
 
     assert marked.unhide(text) == "<b> <b> <b> <b>"
     assert marked.put_back(text) == text
-
-
-def test_control_characters_become_spaces_but_not_in_liquid() -> None:
-    marked = mark_text("a\x0bb\tc\x7f{{ '\x0b' }}")
-
-    assert marked.put_back(marked.text) == "a b\tc {{ '\x0b' }}"
 
 
 def test_more_and_deeper_liquid_than_any_mail_needs_is_refused() -> None:

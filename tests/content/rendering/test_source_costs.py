@@ -3,7 +3,7 @@
 import pytest
 
 from postledger.content.rendering import mail_preview
-from postledger.content.rendering.html import checks, html_tokens
+from postledger.content.rendering.html import checks
 from postledger.content.rendering.letter import Letter, LetterError, Script
 from postledger.content.rendering.source import Format, Source, SourceError, make_script
 
@@ -50,18 +50,6 @@ def test_of_faults_and_warnings_twenty_are_reported_and_faults_come_first() -> N
 
     assert [finding.code for finding in warnings] == ["alt_missing"] * 20
     assert [finding.code for finding in both] == ["unknown_variable", *["alt_missing"] * 19]
-
-
-def test_a_character_may_have_a_number_of_any_length() -> None:
-    for written, expected in [
-        ("&amp;&#65;&#x41;", "&AA"),
-        ("&#" + "0" * 5_000 + "65;", "A"),
-        ("&#" + "9" * 5_000 + ";b", "\ufffdb"),
-        ("&#" + "9" * 5_000, "\ufffd"),
-        ("&#0;", "\ufffd"),
-        ("&#x" + "0" * 5_000 + "41;", "A"),
-    ]:
-        assert html_tokens.decode(written) == expected, written
 
 
 def test_a_number_of_many_digits_hides_no_script_and_breaks_no_check() -> None:
