@@ -171,21 +171,6 @@ def test_webhooks_are_set_up_by_the_api(sendgrid_fake: FakeSendGrid, sink: Sink)
     assert forbidden.status_code == 403
 
 
-def test_the_account_shows_its_scopes_senders_and_domains(sendgrid_fake: FakeSendGrid) -> None:
-    sendgrid.control(sendgrid_fake, "PUT", "identities/a@b.example", {"is_verified": False})
-    sendgrid.control(sendgrid_fake, "PUT", "keys/SG.own", {"scopes": ["whitelabel.read"]})
-
-    scopes = sendgrid.call(sendgrid_fake, "GET", "/v3/scopes", key="SG.own").json()
-    senders = sendgrid.call(sendgrid_fake, "GET", "/v3/verified_senders").json()["results"]
-    domains = sendgrid.call(sendgrid_fake, "GET", "/v3/whitelabel/domains", key="SG.own").json()
-
-    assert scopes == {"scopes": ["whitelabel.read"]}
-    assert [(sender["from_email"], sender["verified"]) for sender in senders] == [
-        ("a@b.example", False)
-    ]
-    assert [(domain["domain"], domain["valid"]) for domain in domains] == [("acme.example", True)]
-
-
 @pytest.mark.slow
 def test_every_event_is_posted_although_the_fake_is_killed(tmp_path: Path, sink: Sink) -> None:
     path = tmp_path / "journal"

@@ -111,7 +111,9 @@ def test_what_does_not_fit_is_refused_with_its_field(sendgrid_fake: FakeSendGrid
     assert sendgrid.recipients(sendgrid_fake) == []
 
 
-def test_the_path_the_method_and_the_key_are_checked(sendgrid_fake: FakeSendGrid) -> None:
+def test_the_path_the_method_the_key_and_the_sender_are_checked(
+    sendgrid_fake: FakeSendGrid,
+) -> None:
     def refuse(method: str, path: str, key: str = API_KEY) -> tuple[int, str]:
         answer = sendgrid.call(sendgrid_fake, method, path, sendgrid.mail(), key=key)
         return answer.status_code, read_errors(answer)[0]["message"]
@@ -121,14 +123,10 @@ def test_the_path_the_method_and_the_key_are_checked(sendgrid_fake: FakeSendGrid
     assert refuse("POST", "/v3/mail/send", "") == (401, "authorization required")
     assert refuse("POST", "/v3/mail/send", "SG.a.b")[0] == 401
     assert refuse("GET", "/v3/user/credits", SENDING_KEY) == (403, "access forbidden")
-
-
-def test_a_sender_that_is_not_verified_is_forbidden(sendgrid_fake: FakeSendGrid) -> None:
     for sender in ("news@globex.example", "news@notacme.example"):
         [error] = read_errors(post(sendgrid_fake, sendgrid.mail(**{"from": {"email": sender}})))
         assert error["field"] == "from"
         assert "does not match a verified Sender Identity" in error["message"]
-
     sendgrid.send(sendgrid_fake, **{"from": {"email": "news@mail.acme.example"}})
 
 

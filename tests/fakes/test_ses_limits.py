@@ -186,21 +186,14 @@ def count(quota: Quota, recipients: int, after: timedelta) -> bool:
     return True
 
 
-def test_a_rate_allows_one_second_at_once_and_then_its_share() -> None:
-    quota = Quota(UNLIMITED, max_send_rate=2)
+def test_a_rate_allows_a_second_at_once_and_a_quota_counts_recipients_of_24_hours() -> None:
+    rate = Quota(UNLIMITED, max_send_rate=2)
     moments = [0.0, 0.0, 0.0, 0.4, 0.5, 0.9, 1.0, 60.0, 60.0, 60.0]
-
-    taken = [count(quota, 1, timedelta(seconds=moment)) for moment in moments]
-
+    taken = [count(rate, 1, timedelta(seconds=moment)) for moment in moments]
     assert taken == [True, True, False, False, True, False, True, True, True, False]
 
-
-def test_a_quota_counts_recipients_of_the_last_24_hours() -> None:
-    quota = Quota(max_24_hour_send=10, max_send_rate=UNLIMITED)
-
-    assert count(quota, 6, timedelta())
-    assert not count(quota, 5, timedelta(hours=1))
-    assert count(quota, 4, timedelta(hours=12))
-    assert not count(quota, 1, timedelta(hours=23))
-    assert count(quota, 6, timedelta(hours=24))
-    assert quota.sent_last_24_hours(NOW + timedelta(hours=24)) == 10
+    daily = Quota(max_24_hour_send=10, max_send_rate=UNLIMITED)
+    hours = [(6, 0), (5, 1), (4, 12), (1, 23), (6, 24)]
+    taken = [count(daily, recipients, timedelta(hours=hour)) for recipients, hour in hours]
+    assert taken == [True, False, True, False, True]
+    assert daily.sent_last_24_hours(NOW + timedelta(hours=24)) == 10

@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from postledger.lib.check_results import Level
 from postledger.providers.base import Finding
-from postledger.providers.http.reading import Obstacle, Unread
 from postledger.providers.sendgrid import event_findings, provider
 from postledger.providers.sendgrid.documents import EVENT_TYPES, DnsRecord, WebhooksState
 from tools.fakes.http.faults import AnswerError, AnswerGateway, Rule
@@ -155,24 +154,8 @@ def test_what_sendgrid_knows_of_a_sender_decides(fake: FakeSendGrid) -> None:
         assert finding.level is case.level, name
         assert case.words in finding.message, name
 
-
-def test_the_records_that_a_domain_lacks_are_named(fake: FakeSendGrid) -> None:
-    fake.service.account.domains = {"acme.example": False}
-
-    first, *records = check(fake)["identity"].remedy.splitlines()
-
-    assert first.startswith("Publish these records")
-    assert [record.split()[:2] for record in records] == [
-        ["em1234.acme.example", "CNAME"],
-        ["s1._domainkey.acme.example", "CNAME"],
-        ["s2._domainkey.acme.example", "CNAME"],
-    ]
-
-
-def test_a_sender_is_found_on_a_later_page(fake: FakeSendGrid) -> None:
-    others = {f"n{number}@acme.example": True for number in range(60)}
-    fake.service.account.domains, fake.service.account.senders = {}, {**others, FROM: True}
-
+    others = {f"n{number}@acme.example": True for number in range(60)}  # a page of senders
+    account.domains, account.senders = {}, {**others, FROM: True}
     assert "is a verified sender" in check(fake)["identity"].message
 
 
@@ -214,10 +197,3 @@ def test_no_text_of_sendgrid_steers_a_terminal() -> None:
     record = DnsRecord.model_validate({"host": "a\x1b]0;b\a", "data": "c\rd"})
 
     assert (webhook.url, record.host, record.data) == ("a?[2J", "a?]0;b?", "c d")
-
-
-def test_webhooks_that_the_key_may_not_read_are_a_warning() -> None:
-    finding = event_findings.judge_webhooks(Unread(Obstacle.DENIED, "access forbidden"), PATH, ())
-
-    assert finding.level is WARNING
-    assert "user.webhooks.event.settings.read" in finding.remedy

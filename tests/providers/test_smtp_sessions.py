@@ -301,37 +301,35 @@ def test_a_line_that_comes_back_after_the_end_is_closed_too() -> None:
 
 
 def test_a_refused_recipient_leaves_nothing_for_the_next_message() -> None:
+    window = a_window("refuse@example.com", "alice@example.com", "refuse@example.com")
     for features in (FEATURES, FEATURES[1:]):
         server = FakeSmtp(features=features)
-        window = a_window("refuse@example.com", "alice@example.com", "refuse@example.com")
 
         assert types(outcomes_of(server, window)) == [Refused, Accepted, Refused], features
         assert server.recipients == ["alice@example.com"], features
         assert server.connection_count == 1, features
 
-
-def test_a_go_ahead_after_a_refused_recipient_is_met_with_an_empty_message() -> None:
+    # A go-ahead after it is met with an empty message.
     server = FakeSmtp(faults={Phase.DATA: "354 go ahead anyway"})
-
-    outcomes = outcomes_of(server, a_window("refuse@example.com", "alice@example.com"))
-
-    assert types(outcomes) == [Refused, Accepted]
+    assert types(outcomes_of(server, window[:2])) == [Refused, Accepted]
     assert [(taken.recipients, bool(taken.data)) for taken in server.journal] == [
         ((), False),
         (("alice@example.com",), True),
     ]
 
-
-def test_a_reset_the_server_refuses_costs_a_line_and_no_attempt() -> None:
+    # A reset that the server refuses costs a line and no attempt.
     server = FakeSmtp(faults={Phase.RSET: "421 4.3.2 closing"})
-
-    outcomes = outcomes_of(server, a_window("refuse@example.com", "alice@example.com"))
-
-    assert types(outcomes) == [Refused, Accepted]
+    assert types(outcomes_of(server, window[:2])) == [Refused, Accepted]
     assert server.connection_count == 2
 
 
-def test_what_the_server_cannot_take_is_refused_here() -> None:
+def test_extensions_are_used_where_a_message_needs_them_and_it_is_refused_without() -> None:
+    server = FakeSmtp()
+    message = a_message("jürgen@bücher.example", content="Subject: x\r\n\r\nä".encode())
+    assert types(outcomes_of(server, [message])) == [Accepted]
+    assert "MAIL FROM:<news@acme.example> SIZE=18 BODY=8BITMIME SMTPUTF8" in server.said
+    assert "RCPT TO:<jürgen@xn--bcher-kva.example>" in server.said
+
     cases: list[tuple[tuple[str, ...], OutgoingMessage, str]] = [
         (("SIZE 40",), a_message(), "too_big"),
         (("SMTPUTF8",), a_message(content="Subject: x\r\n\r\nä".encode()), "8bit_unsupported"),
@@ -349,15 +347,6 @@ def test_what_the_server_cannot_take_is_refused_here() -> None:
         assert isinstance(outcome, Refused), message
         assert outcome.code == code, message
         assert not any(line.startswith(("MAIL", "RCPT")) for line in server.said), message
-
-
-def test_extensions_are_used_where_a_message_needs_them() -> None:
-    server = FakeSmtp()
-    message = a_message("jürgen@bücher.example", content="Subject: x\r\n\r\nä".encode())
-
-    assert types(outcomes_of(server, [message])) == [Accepted]
-    assert "MAIL FROM:<news@acme.example> SIZE=18 BODY=8BITMIME SMTPUTF8" in server.said
-    assert "RCPT TO:<jürgen@xn--bcher-kva.example>" in server.said
 
 
 def test_only_a_trusted_certificate_is_accepted(authority: Authority) -> None:
