@@ -5,14 +5,14 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from tests.content.golden import made, mailouts, specimen, written
+from tests.content.golden import made, specimen, written
 from tests.content.golden.specimen import Specimen
 
 FOLDER = Path(__file__).parent / "letters"
 
 _LARGEST = 40_000
 _MADE: Mapping[str, Callable[[], Specimen]] = {
-    "notion-every-block.alice": mailouts.every,
+    "notion-every-block.alice": made.notion_page,
     "slices-tools.alice": made.cleveland,
     "slices-tools.bob": made.columbus,
     "open-seat.en.alice": made.open_seat_en,

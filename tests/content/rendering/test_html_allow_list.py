@@ -22,11 +22,7 @@ def test_what_a_builder_makes_may_be_sent() -> None:
 
         assert checks.check_html(html) == [], path.name
         assert checks.check_html(prepared.html) == [], path.name
-
-
-def test_what_mjml_makes_of_every_component_may_be_sent() -> None:
     script = make_script(Source("News", MJML.read_text(), Format.MJML))
-
     assert checks.check_html(script.html) == []
     assert "mj-carousel" in script.html
     assert "v:rect" in script.html
