@@ -3,7 +3,7 @@
 `python -m tests.content.golden` writes the golden files anew.
 """
 
-from tests.content.golden import corpus, specimen
+from tests.content.golden import corpus, markup, specimen
 from tests.providers import strict
 
 
@@ -18,7 +18,11 @@ def test_a_letter_gives_the_bytes_of_its_golden_file() -> None:
 def test_a_letter_is_sound_for_readers_that_forgive_nothing() -> None:
     """What is written anew as a golden file has no fault that a look would miss."""
     for name in corpus.NAMES:
-        raw = strict.read(specimen.wire(corpus.find(name)))
+        letter = corpus.find(name)
+        document = markup.read(specimen.fill_letter(letter).html)
+        raw = strict.read(specimen.wire(letter))
 
+        assert document.faults == [], name
+        assert document.unreachable() == [], name
         assert raw.body.isascii(), name
         assert max(map(len, raw.body.split(b"\r\n"))) <= 76, name
