@@ -7,28 +7,15 @@ SMALL = Letter(Script("News", "<p>Hello {{ name }}.</p>", "Hello."))
 LARGE = Letter(Script("News", "<p>Hello {{ name | upcase }}.</p>" * 1_900, "Hello."))
 
 
-def test_the_oldest_letters_make_room_for_new_ones() -> None:
-    cache = LetterCache[int](most_memory=10 * SMALL.memory)
-
+def test_the_oldest_letters_make_room_for_new_ones_and_a_larger_one_is_alone() -> None:
+    numbered = LetterCache[int](most_memory=10 * SMALL.memory)
     for number in range(15):
-        cache.put(number, SMALL)
+        numbered.put(number, SMALL)
+    assert [numbered.get(number) for number in range(15)] == [None] * 5 + [SMALL] * 10
 
-    assert [cache.get(number) for number in range(15)] == [None] * 5 + [SMALL] * 10
-
-
-def test_a_letter_larger_than_the_room_for_all_is_remembered_alone() -> None:
     cache = LetterCache[str](most_memory=10 * SMALL.memory)
     cache.put("small", SMALL)
     cache.put("large", LARGE)
-
     assert (cache.get("small"), cache.get("large")) == (None, LARGE)
-
     cache.put("small", SMALL)
-
     assert (cache.get("small"), cache.get("large")) == (SMALL, None)
-
-
-def test_liquid_tags_weigh_more_than_text() -> None:
-    text = Letter(Script("News", f"<p>{'x' * len(LARGE.script.html)}</p>", "Hello."))
-
-    assert LARGE.memory > 10 * text.memory

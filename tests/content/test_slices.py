@@ -81,14 +81,10 @@ def test_a_reader_in_cleveland_gets_the_slices_of_country_and_state_only() -> No
     assert letter.body_md == "Welcome.\n\nUS news.\n\nOH news."
 
 
-def test_a_reader_of_no_place_gets_what_is_for_everybody() -> None:
-    assert slices.choose(EDITION, ocd_ids=NOWHERE, now=NOW) == EDITION[:1]
+def test_a_reader_of_no_place_gets_what_is_for_everybody_and_published() -> None:
+    draft = replace(headline(9), is_published=False)
 
-
-def test_what_is_not_published_is_in_no_letter() -> None:
-    draft = replace(headline(2), is_published=False)
-
-    assert chosen_ids([draft, EDITION[0]], NOWHERE) == [1]
+    assert slices.choose([draft, *EDITION], ocd_ids=NOWHERE, now=NOW) == EDITION[:1]
 
 
 def test_a_slice_is_open_from_its_first_moment_and_before_its_last() -> None:
@@ -181,16 +177,12 @@ def test_the_body_is_ordered_by_section_then_place_then_index_then_id() -> None:
         replace(PLAIN, id=5, section_order=1, sort_index=1),
         replace(PLAIN, id=4, section_order=1, sort_index=1),
     ]
-
     assert chosen_ids(edition, IN_CLEVELAND) == [4, 5, 3, 2, 1]
 
-
-def test_one_blank_line_stands_between_two_bodies_and_none_for_an_empty_one() -> None:
+    # One blank line stands between two bodies, and none for an empty one.
     bodies = ["One.\n", " \n", "", "\r\n\n    code\n", "Three."]
     edition = [headline(9), *(news(number, None, body) for number, body in enumerate(bodies))]
-
     letter = slices.assemble(edition, ocd_ids=NOWHERE, now=NOW)
-
     assert letter.body_md == "One.\n\n    code\n\nThree."
 
 

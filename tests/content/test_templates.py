@@ -85,8 +85,13 @@ def test_a_text_is_found_as_it_was_written_with_two_questions(acme: int) -> None
     assert find(acme, locale="en-GB").text == ENGLISH
 
 
-def test_without_a_version_the_newest_is_found_and_older_ones_stay(acme: int) -> None:
+def test_without_a_version_the_newest_is_found_older_ones_stay_and_others_are_unknown(
+    acme: int,
+) -> None:
     make(acme)
+    with pytest.raises(TemplateUnknownError, match="has no version yet: add one"):
+        find(acme)
+    assert templates.list_versions(acme, key="welcome") == []
     newer = replace(ENGLISH, subject="Good day")
 
     assert [add(acme), add(acme, newer), add(acme)] == [1, 2, 3]
@@ -94,6 +99,9 @@ def test_without_a_version_the_newest_is_found_and_older_ones_stay(acme: int) ->
     assert find(acme).version == 3
     assert find(acme, version=2).text == newer
     assert find(acme, version=1).text == ENGLISH
+    for version in (0, 4, -1, 2**31, 2**70):
+        with pytest.raises(TemplateUnknownError, match=f"has no version {version}: choose another"):
+            find(acme, version=version)
 
 
 def test_a_locale_that_is_not_there_is_missing_unless_there_is_a_fallback(acme: int) -> None:
@@ -105,18 +113,6 @@ def test_a_locale_that_is_not_there_is_missing_unless_there_is_a_fallback(acme: 
     add(acme, ENGLISH, BRAZILIAN, fallback="PT_br")
 
     assert find(acme, locale="ru").text == BRAZILIAN
-
-
-def test_a_version_that_is_not_there_is_unknown(acme: int) -> None:
-    make(acme)
-    with pytest.raises(TemplateUnknownError, match="has no version yet: add one"):
-        find(acme)
-    assert templates.list_versions(acme, key="welcome") == []
-    add(acme)
-
-    for version in (0, 2, -1, 2**31, 2**70):
-        with pytest.raises(TemplateUnknownError, match=f"has no version {version}: choose another"):
-            find(acme, version=version)
 
 
 def test_an_archived_template_is_found_no_more_until_it_is_restored(acme: int) -> None:
@@ -166,22 +162,20 @@ def test_charlie_meets_acmes_template_as_one_that_does_not_exist(acme: int, glob
     with pytest.raises(TemplateUnknownError):
         find(acme)
 
-
-def test_charlies_template_of_the_same_key_is_another(acme: int, globex: int) -> None:
-    make(acme)
+    # One of the same key is another.
+    templates.restore(acme, key="welcome", actor="bob")
     make(globex)
     add(acme)
-    add(acme)
-
     assert add(globex, BRAZILIAN) == 1
     assert find(globex, locale="pt-BR").text == BRAZILIAN
     with pytest.raises(TemplateUnknownError):
         find(globex, version=2)
 
 
-def test_every_workspace_sees_the_built_in_template(acme: int) -> None:
+def test_every_workspace_sees_the_built_in_template_unless_it_has_one_of_its_own(
+    acme: int, globex: int
+) -> None:
     chosen = find(acme, "open-seat", locale="pt-BR")
-
     assert (chosen.version, chosen.text.locale) == (1, "pt")
     assert find(acme, "open-seat", version=1, locale="pt") == chosen
     for number in (0, 2):
@@ -190,24 +184,24 @@ def test_every_workspace_sees_the_built_in_template(acme: int) -> None:
     [version] = templates.list_versions(acme, key="open-seat")
     assert (version.number, version.locales) == (1, ["en", "pt", "ru"])
 
-
-def test_a_workspaces_own_template_stands_before_the_built_in_one(acme: int, globex: int) -> None:
     make(acme, "open-seat")
     add(acme, key="open-seat")
-
     assert find(acme, "open-seat").text == ENGLISH
     assert find(globex, "open-seat").text != ENGLISH
-
     templates.archive(acme, key="open-seat", actor="bob")
-
     assert find(acme, "open-seat").text != ENGLISH
 
 
-def test_a_list_shows_what_can_be_found_and_what_was_archived(acme: int) -> None:
+def test_lists_show_what_can_be_found_and_what_was_archived(acme: int) -> None:
     make(acme)
     add(acme)
-    add(acme)
+    add(acme, BRAZILIAN, ENGLISH, optional=("notes",), fallback="en")
     make(acme, "open-seat")
+
+    newest, oldest = templates.list_versions(acme, key="welcome")
+    assert (newest.number, newest.locales, newest.fallback_locale) == (2, ["en", "pt-BR"], "en")
+    assert (newest.required, newest.optional) == (["name"], ["notes"])
+    assert (oldest.number, oldest.locales, oldest.fallback_locale) == (1, ["en"], "")
 
     def list_facts() -> list[tuple[str, int | None, bool, bool]]:
         return [
@@ -216,28 +210,12 @@ def test_a_list_shows_what_can_be_found_and_what_was_archived(acme: int) -> None
         ]
 
     assert list_facts() == [("open-seat", None, False, False), ("welcome", 2, False, False)]
-
     templates.archive(acme, key="open-seat", actor="bob")
-
     assert list_facts() == [
         ("open-seat", None, False, True),
         ("open-seat", 1, True, False),
         ("welcome", 2, False, False),
     ]
-
-
-def test_versions_are_listed_the_newest_first(acme: int) -> None:
-    make(acme)
-    add(acme)
-    add(acme, BRAZILIAN, ENGLISH, optional=("notes",), fallback="en")
-
-    newest, oldest = templates.list_versions(acme, key="welcome")
-
-    assert (newest.number, newest.locales) == (2, ["en", "pt-BR"])
-    assert (newest.required, newest.optional) == (["name"], ["notes"])
-    assert (newest.fallback_locale, oldest.fallback_locale) == ("en", "")
-    assert (oldest.number, oldest.locales) == (1, ["en"])
-    assert oldest.created_at is not None
 
 
 def test_what_is_no_key_is_refused_and_a_key_is_taken_once(acme: int) -> None:
@@ -252,7 +230,7 @@ def test_what_is_no_key_is_refused_and_a_key_is_taken_once(acme: int) -> None:
         templates.create(acme, key="welcome", name="", actor="alice")
 
 
-def test_texts_that_could_not_be_sent_are_refused(acme: int) -> None:
+def test_texts_that_could_not_be_sent_or_kept_are_refused(acme: int) -> None:
     make(acme)
 
     for texts, message in [
@@ -265,9 +243,16 @@ def test_texts_that_could_not_be_sent_are_refused(acme: int) -> None:
     ]:
         with pytest.raises(InvalidVersionError, match=message):
             add(acme, *texts)
-
+    for place in ("subject", "preheader", "body", "text"):
+        with pytest.raises(UnstorableTextError, match=f"The {place} was not stored"):
+            add(acme, replace(ENGLISH, **{place: "a\x00"}))  # type: ignore[arg-type]  # one field
     with pytest.raises(InvalidVersionError, match="it has no text"):
         templates.add_version(acme, key="welcome", version=Version((), (), "", ()), actor="bob")
+    with pytest.raises(InvalidVersionError, match="no text for its fallback locale ru"):
+        add(acme, fallback="ru")
+    with pytest.raises(InvalidLocaleError):
+        add(acme, fallback="?")
+
     assert not models.TemplateVersion.objects.exists()
 
 
@@ -280,23 +265,6 @@ def test_a_variable_has_a_name_that_liquid_reads_and_is_declared_once(acme: int)
     for required, optional in [(("a", "a"), ()), (("a",), ("a",))]:
         with pytest.raises(InvalidVersionError, match="the variable a is declared twice"):
             add(acme, required=required, optional=optional)
-
-
-def test_a_fallback_is_one_of_the_texts(acme: int) -> None:
-    make(acme)
-
-    with pytest.raises(InvalidVersionError, match="no text for its fallback locale ru"):
-        add(acme, fallback="ru")
-    with pytest.raises(InvalidLocaleError):
-        add(acme, fallback="?")
-
-
-def test_a_text_that_cannot_be_kept_is_refused(acme: int) -> None:
-    make(acme)
-
-    for place in ("subject", "preheader", "body", "text"):
-        with pytest.raises(UnstorableTextError, match=f"The {place} was not stored"):
-            add(acme, replace(ENGLISH, **{place: "a\x00"}))  # type: ignore[arg-type]  # one field
 
 
 def test_nothing_rewrites_a_version(acme: int) -> None:
@@ -352,22 +320,13 @@ def test_the_trail_says_who_changed_what(acme: int) -> None:
 def test_versions_added_at_the_same_time_are_numbered_without_a_gap() -> None:
     acme = workspaces.create_workspace("acme", actor="alice")
     make(acme)
-
-    numbers = collide.together([partial(add, acme)] * 8)
-
-    assert sorted(numbers) == [1, 2, 3, 4, 5, 6, 7, 8]
-
-
-@pytest.mark.race
-@pytest.mark.django_db(transaction=True)
-def test_a_version_that_is_given_up_leaves_its_number_to_the_one_that_waits() -> None:
-    acme = workspaces.create_workspace("acme", actor="alice")
-    make(acme)
-
     with transaction.atomic():
         add(acme)
         second = collide.start(partial(add, acme))
         second.must_wait()
         transaction.set_rollback(True)
+    assert second.answer() == 1  # the number of the one that was given up
 
-    assert second.answer() == 1
+    numbers = collide.together([partial(add, acme)] * 7)
+
+    assert sorted(numbers) == [2, 3, 4, 5, 6, 7, 8]

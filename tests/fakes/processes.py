@@ -11,7 +11,6 @@ from dataclasses import dataclass
 class FakeProcess:
     process: subprocess.Popen[str]
     port: int
-    introduction: str
 
     @property
     def endpoint(self) -> str:
@@ -31,7 +30,7 @@ def running(command: Sequence[str], most_kilobytes: int | None = None) -> Iterat
     try:
         introduction = process.stdout.readline()
         port = int(introduction.partition("http://127.0.0.1:")[2].partition(";")[0])
-        yield FakeProcess(process, port, introduction)
+        yield FakeProcess(process, port)
     finally:
         process.kill()
         process.wait()

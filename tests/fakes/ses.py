@@ -104,11 +104,9 @@ def recipients(fake: FakeSes) -> list[str]:
 
 
 @contextmanager
-def running(
-    *arguments: str, journal: Path | None = None, most_kilobytes: int | None = None
-) -> Iterator[FakeProcess]:
+def running(journal: Path, most_kilobytes: int | None = None) -> Iterator[FakeProcess]:
     """The fake in a process of its own, at a free port; its files can be limited in size."""
-    named = ["--identity", DOMAIN, *(["--journal", str(journal)] if journal else []), *arguments]
+    named = ["--identity", DOMAIN, "--journal", str(journal)]
     command = ["tools.fakes.ses", "--port", "0", *named]
     with processes.running(command, most_kilobytes) as process:
         yield process

@@ -1,7 +1,6 @@
 """Only requests that the right key signed, for this service, here and now, are taken."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from botocore.credentials import Credentials
@@ -62,17 +61,6 @@ def test_a_session_is_taken_until_it_ends(fake: FakeSes) -> None:
     assert len(fake.service.kept) == 1
 
 
-def test_paths_and_queries_are_part_of_the_signature(client: Any) -> None:
-    """boto3 encodes them; the fake must come to the same text."""
-    address = "a b+c/ü~'@example.com"
-    with pytest.raises(client.exceptions.NotFoundException):
-        client.get_suppressed_destination(EmailAddress=address)
-    with pytest.raises(client.exceptions.InvalidNextTokenException):
-        client.list_suppressed_destinations(
-            NextToken="a b+c/ü~&=", PageSize=3, Reasons=["COMPLAINT", "BOUNCE"]
-        )
-
-
 def test_a_request_that_was_changed_on_its_way_is_refused(fake: FakeSes) -> None:
     signed = ses.sign(fake.port, BODY)
     for old, new, name in [
@@ -98,45 +86,26 @@ def test_a_request_that_was_changed_on_its_way_is_refused(fake: FakeSes) -> None
     assert send(fake, signed).status == 200
 
 
-def test_another_service_is_refused(fake: FakeSes) -> None:
-    answer = send(fake, ses.sign(fake.port, BODY, service="sns"))
-
-    assert (answer.status, answer.error_type) == (403, "InvalidSignatureException")
-    assert b"correct service: 'ses'" in answer.body
-
-
-@pytest.mark.parametrize(
-    ("age", "message"),
-    [
-        (timedelta(minutes=15), None),
-        (timedelta(minutes=-15), None),
-        (timedelta(minutes=15, seconds=1), "Signature expired"),
-        (timedelta(minutes=-15, seconds=-1), "Signature not yet current"),
-    ],
-    ids=str,
-)
-def test_a_signature_is_good_for_fifteen_minutes(age: timedelta, message: str | None) -> None:
+def test_a_signature_is_good_for_fifteen_minutes() -> None:
     signed_at = datetime(2026, 1, 31, 23, 50, tzinfo=UTC)
     stamp = signed_at.strftime("%Y%m%dT%H%M%SZ")
     scope = f"{stamp[:8]}/us-east-1/ses/aws4_request"
-    request = Request("GET", "/v2/email/account", {"host": "here", "x-amz-date": stamp})
-    names = ("host", "x-amz-date")
-    signature = sigv4.sign(request, names, Credential("secret"), scope)
+    headers = {"host": "here", "x-amz-date": stamp}
+    credential = Credential("secret")
+    unsigned = Request("GET", "/v2/email/account", headers)
+    signature = sigv4.sign(unsigned, ("host", "x-amz-date"), credential, scope)
     authorization = (
-        f"{sigv4.ALGORITHM} Credential=key/{scope}, SignedHeaders={';'.join(names)},"
+        f"{sigv4.ALGORITHM} Credential=key/{scope}, SignedHeaders=host;x-amz-date,"
         f" Signature={signature}"
     )
-    signed = Request(
-        request.method, request.target, {**request.headers, "authorization": authorization}
-    )
+    signed = Request("GET", unsigned.target, {**headers, "authorization": authorization})
 
-    def verify() -> str:
-        return sigv4.verify(signed, {"key": Credential("secret")}, "us-east-1", signed_at + age)
+    def verify(age: timedelta) -> str:
+        return sigv4.verify(signed, {"key": credential}, "us-east-1", signed_at + age)
 
-    if message is None:
-        assert verify() == "key"
-    else:
-        with pytest.raises(SesError) as raised:
-            verify()
-        assert raised.value.name == "InvalidSignatureException"
-        assert message in (raised.value.message or "")
+    for minutes in (15.0, -15.0):
+        assert verify(timedelta(minutes=minutes)) == "key", minutes
+    for minutes, message in [(15.1, "Signature expired"), (-15.1, "Signature not yet current")]:
+        with pytest.raises(SesError, match="InvalidSignatureException") as raised:
+            verify(timedelta(minutes=minutes))
+        assert message in (raised.value.message or ""), minutes

@@ -77,24 +77,11 @@ def test_lost_events_never_arrive_and_the_journal_names_each(
     assert books.count_unfinished() == 0
 
 
-def test_events_wait_while_publishing_is_paused(fake: FakeSes, client: Any, sink: Sink) -> None:
-    assert put(fake, "events", is_paused=True)["is_paused"]
-    send(client, 3)
-    assert fake.service.publisher.waiting == 6
-    assert sink.posts == []
-
-    shown = put(fake, "events", is_paused=False)
-
-    assert shown["counts"]["waiting"] == 6
-    sink.wait(6)
-
-
-def test_a_message_is_posted_four_times_at_most_and_then_failed(
+def test_a_message_is_posted_four_times_at_most_and_once_after_a_4xx(
     fake: FakeSes, client: Any, sink: Sink, path: Path
 ) -> None:
     sink.status = 503
     send(client, 1)
-
     books = read_books(fake, path)
     assert (len(sink.posts), books.counts["failed"], books.counts["delivered"]) == (8, 2, 0)
     assert books.list_unreported() == list(books.mails)
@@ -102,13 +89,8 @@ def test_a_message_is_posted_four_times_at_most_and_then_failed(
         "given up after 4 tries: status 503"
     }
 
-
-def test_an_answer_of_4xx_is_the_end_as_for_sns(
-    fake: FakeSes, client: Any, sink: Sink, path: Path
-) -> None:
     sink.status = 403
     send(client, 1)
-
     books = read_books(fake, path)
-    assert (len(sink.posts), books.counts["declined"]) == (2, 2)
+    assert (len(sink.posts), books.counts["declined"]) == (10, 2)
     assert books.list_unreported() == list(books.mails)

@@ -8,8 +8,6 @@ import pytest
 
 from tests.fakes import ses, sns
 from tests.fakes.sns import Sink
-from tests.fakes.wire import PATIENCE
-from tools.drill.waiting import until
 from tools.fakes.events.disturbances import Disturbances
 from tools.fakes.ses import set_up
 from tools.fakes.ses.server import FakeSes
@@ -178,15 +176,3 @@ def test_a_raw_subscription_gets_the_event_alone(
     bodies = sns.receive(sqs, queue_url, 2)
     assert {post.body.decode() for post in posts} == set(bodies)
     assert {json.loads(body)["eventType"] for body in bodies} == {"Send", "Delivery"}
-
-
-def test_events_for_a_queue_that_does_not_exist_are_failed(
-    fake: FakeSes, client: Any, queue_endpoint: str
-) -> None:
-    fake.service.publisher.fanout.sqs_endpoint = queue_endpoint
-    queue_arn = "arn:aws:sqs:us-east-1:123456789012:nowhere"
-    set_up.connect(fake.service.account, "events", ["main"], [queue_arn])
-
-    send(client)
-
-    until(lambda: fake.service.publisher.counts["failed"] == 2, seconds=PATIENCE)

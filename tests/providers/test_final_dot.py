@@ -128,30 +128,24 @@ def play(server: SluggishServer, authority: Authority, loop: Loop, seconds_slept
     return outcome
 
 
-@pytest.fixture(params=[False, True], ids=["in the open", "encrypted"])
-def server(request: pytest.FixtureRequest, authority: Authority) -> SluggishServer:
-    return SluggishServer(authority.context if request.param else None)
-
-
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_machine_that_slept_before_the_final_dot_does_not_write_it(
-    server: SluggishServer, authority: Authority, loop: Loop
+@pytest.mark.parametrize("is_encrypted", [False, True])
+def test_a_slow_reader_gets_the_whole_mail_but_no_final_dot_of_a_machine_that_slept(
+    authority: Authority,
+    loop: Loop,
+    is_encrypted: bool,  # noqa: FBT001
 ) -> None:
-    outcome = play(server, authority, loop, seconds_slept=3600)
+    context = authority.context if is_encrypted else None
 
+    server = SluggishServer(context)
+    assert play(server, authority, loop, seconds_slept=0) == Accepted("Q1")
+    assert server.received == LARGE + framing.DOT
+
+    server = SluggishServer(context)
+    outcome = play(server, authority, loop, seconds_slept=3600)
     assert type(outcome) is NotSent, outcome
     assert len(server.received) > PIECE
     assert not server.received.endswith(b"\r\n.\r\n")
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_slow_reader_gets_the_whole_mail(
-    server: SluggishServer, authority: Authority, loop: Loop
-) -> None:
-    outcome = play(server, authority, loop, seconds_slept=0)
-
-    assert outcome == Accepted("Q1")
-    assert server.received == LARGE + framing.DOT
 
 
 class StingyTransport(asyncio.Transport):

@@ -27,6 +27,7 @@ from postledger.providers.base import (
     TryLater,
 )
 from postledger.providers.http import messages
+from postledger.providers.http.connection import Connection
 from postledger.providers.http.exchange import Break, Exchange, Stage, StaleError
 from postledger.providers.http.messages import Answer, Request
 from postledger.providers.http.outcomes import CommonRows
@@ -69,11 +70,15 @@ def a_request(body: bytes = SMALL) -> Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
-    """The contexts of both sides; a server without one does not speak TLS."""
+class Where:
+    """The event loop, and the contexts of both sides; who has none does not speak TLS."""
 
-    server: ssl.SSLContext | None
-    client: ssl.SSLContext
+    loop: str = "asyncio"
+    server: ssl.SSLContext | None = None
+    client: ssl.SSLContext | None = None
+
+
+OPEN = Where()
 
 
 @dataclass
@@ -105,18 +110,16 @@ class Client:
 def play(
     story: Callable[[Client], Awaitable[None]],
     *script: Part,
-    loop: str = "asyncio",
+    where: Where = OPEN,
     call: float = 10.0,
     request: float = 5.0,
     idle_limit: float = 30.0,
-    tls: Tls | None = None,
 ) -> None:
     async def run() -> None:
-        theirs, ours = (tls.server, tls.client) if tls else (None, None)
-        async with RawServer(script, theirs).running() as server:
+        async with RawServer(script, where.server).running() as server:
             clock = SettableClock()
             pool = Pool(
-                Origin("127.0.0.1", server.port, ours),
+                Origin("127.0.0.1", server.port, where.client),
                 size=1,
                 idle_limit=idle_limit,
                 timeouts=Timeouts(connect=request, request=request, call=call),
@@ -127,20 +130,16 @@ def play(
             finally:
                 pool.close()
 
-    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+    with asyncio.Runner(loop_factory=LOOPS[where.loop]) as runner:
         runner.run(run())
 
 
-@pytest.fixture(params=LOOPS)
-def loop(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=["open", "tls"])
-def tls(request: pytest.FixtureRequest, authority: Authority) -> Tls | None:
-    if request.param == "open":
-        return None
-    return Tls(authority.context, ssl.create_default_context(cafile=authority.ca_file))
+@pytest.fixture(params=[f"{loop}, {kind}" for loop in LOOPS for kind in ("open", "TLS")])
+def where(request: pytest.FixtureRequest, authority: Authority) -> Where:
+    loop, _, kind = request.param.partition(", ")
+    if kind == "open":
+        return Where(loop)
+    return Where(loop, authority.context, ssl.create_default_context(cafile=authority.ca_file))
 
 
 async def take(peer: Peer, answer: bytes = TAKEN) -> None:
@@ -155,21 +154,20 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.002)
 
 
+async def an_exchange(client: Client, body: bytes = SMALL) -> tuple[Connection, Exchange]:
+    """On a new connection; it has a minute, by the client's clock."""
+    until_then = asyncio.get_running_loop().time() + 60
+    connection = await client.pool.connect(until_then)
+    end_by = Deadline(client.clock() + 60, client.clock)
+    exchange = Exchange(connection, a_request(body), end_by=end_by, answer_until=until_then)
+    return connection, exchange
+
+
 # What is an answer.
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        TAKEN,
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nta\r\n3\r\nken\r\n0\r\n\r\n",
-        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n" + TAKEN,
-    ],
-    ids=["length", "chunked", "interim"],
-)
-@pytest.mark.parametrize("size", [1, 7, 10_000])
-def test_a_complete_answer_is_read_in_pieces_of_any_size(answer: bytes, size: int) -> None:
-    async def trickle(peer: Peer) -> None:
+def test_a_complete_answer_is_read_in_pieces_of_any_size() -> None:
+    async def trickle(peer: Peer, answer: bytes, size: int) -> None:
         await peer.read_request()
         for at in range(0, len(answer), size):
             peer.say(answer[at : at + size])
@@ -179,12 +177,14 @@ def test_a_complete_answer_is_read_in_pieces_of_any_size(answer: bytes, size: in
     async def story(client: Client) -> None:
         assert await client.send_one() == Accepted("taken")
 
-    play(story, trickle)
+    chunks = b"Transfer-Encoding: chunked\r\n\r\n2\r\nta\r\n3\r\nken\r\n0\r\n\r\n"
+    interim = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n"
+    for answer in (TAKEN, b"HTTP/1.1 200 OK\r\n" + chunks, interim + TAKEN):
+        for size in (1, 7, 10_000):
+            play(story, partial(trickle, answer=answer, size=size))
 
 
-def test_the_end_of_the_connection_ends_an_answer_without_a_length(
-    tls: Tls | None, loop: str
-) -> None:
+def test_the_end_of_the_connection_ends_an_answer_without_a_length(where: Where) -> None:
     async def answer(peer: Peer) -> None:
         await peer.read_request()
         peer.say(b"HTTP/1.0 200 OK\r\n\r\ntak")
@@ -196,40 +196,29 @@ def test_the_end_of_the_connection_ends_an_answer_without_a_length(
         assert await client.send_one() == Accepted("taken")
         assert client.pool.take_idle() is None
 
-    play(story, answer, loop=loop, tls=tls)
+    play(story, answer, where=where)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"\x00\x15\xff SSH-2.0-nothing like HTTP\n\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 7\r\n\r\ntaken",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\ntaken",
-        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: smtp\r\n\r\n250 taken",
-        b"HTTP/1.1 200 OK\r\nX: " + b"x" * (messages.MAX_HEAD + 1024),
-        b"HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n" + b"x" * (messages.MAX_BODY + 1),
-        b"HTTP/1.1 100 Continue\r\n\r\n" * (messages.MAX_INTERIM + 1) + TAKEN,
-    ],
-    ids=[
-        "garbage",
-        "two-lengths",
-        "bad-chunk",
-        "upgrade",
-        "endless-head",
-        "endless-body",
-        "interim",
-    ],
-)
-def test_bytes_that_are_no_answer_leave_a_doubt(answer: bytes) -> None:
-    async def story(client: Client) -> None:
+def test_bytes_that_are_no_answer_leave_a_doubt() -> None:
+    async def story(client: Client, case: str) -> None:
         outcome = await client.send_one()
 
-        assert isinstance(outcome, InDoubt)
-        assert outcome.code == "NETWORK_ERROR"
-        assert "garbled" in outcome.detail
-        assert client.pool.take_idle() is None
+        assert isinstance(outcome, InDoubt), case
+        assert outcome.code == "NETWORK_ERROR", case
+        assert "garbled" in outcome.detail, case
+        assert client.pool.take_idle() is None, case
 
-    play(story, partial(take, answer=answer))
+    ok = b"HTTP/1.1 200 OK\r\n"
+    for case, answer in {
+        "garbage": b"\x00\x15\xff SSH-2.0-nothing like HTTP\n\n",
+        "two lengths": ok + b"Content-Length: 5\r\nContent-Length: 7\r\n\r\ntaken",
+        "bad chunk": ok + b"Transfer-Encoding: chunked\r\n\r\nzz\r\ntaken",
+        "upgrade": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: smtp\r\n\r\n250 taken",
+        "endless head": ok + b"X: " + b"x" * (messages.MAX_HEAD + 1024),
+        "endless body": ok + b"Content-Length: 999999999\r\n\r\n" + b"x" * (messages.MAX_BODY + 1),
+        "interim": b"HTTP/1.1 100 Continue\r\n\r\n" * (messages.MAX_INTERIM + 1) + TAKEN,
+    }.items():
+        play(partial(story, case=case), partial(take, answer=answer))
 
 
 def test_an_answer_that_never_ends_is_given_up_in_time() -> None:
@@ -256,9 +245,7 @@ def test_an_answer_that_never_ends_is_given_up_in_time() -> None:
 
 @pytest.mark.parametrize("end", ["close", "reset"])
 @pytest.mark.parametrize("answer", [b"", TAKEN[:20], TAKEN[:-1]], ids=["none", "head", "body"])
-def test_a_break_after_the_last_byte_leaves_a_doubt(
-    tls: Tls | None, loop: str, answer: bytes, end: str
-) -> None:
+def test_a_break_after_the_last_byte_leaves_a_doubt(where: Where, answer: bytes, end: str) -> None:
     async def cut(peer: Peer) -> None:
         await peer.read_request()
         peer.say(answer)
@@ -271,14 +258,12 @@ def test_a_break_after_the_last_byte_leaves_a_doubt(
         assert (outcome.code, outcome.category) == ("NETWORK_ERROR", "TRANSIENT_ERROR")
         assert outcome.original_code == "NetworkingError"
 
-    play(story, cut, loop=loop, tls=tls)
+    play(story, cut, where=where)
 
 
 @pytest.mark.parametrize("end", ["close", "reset"])
 @pytest.mark.parametrize("size", [0, 100_000])
-def test_a_break_before_the_last_byte_is_tried_again(
-    tls: Tls | None, loop: str, size: int, end: str
-) -> None:
+def test_a_break_before_the_last_byte_is_tried_again(where: Where, size: int, end: str) -> None:
     async def cut(peer: Peer) -> None:
         await peer.read_head()
         while len(peer.received) < size:
@@ -291,7 +276,7 @@ def test_a_break_before_the_last_byte_is_tried_again(
         assert isinstance(outcome, TryLater)
         assert (outcome.code, outcome.is_outage) == ("NETWORK_ERROR", False)
 
-    play(story, cut, loop=loop, tls=tls)
+    play(story, cut, where=where)
 
 
 class DamagedVendor(PlainVendor):
@@ -350,7 +335,7 @@ def test_a_service_that_cannot_prove_its_name_gets_nothing(
         cafile=None if fault == "unknown authority" else authority.ca_file
     )
     part = Peer.read_to_the_end if fault == "silence" else partial(say, data=b"HTTP/1.1 400 \r\n")
-    play(story, part, tls=Tls(contexts.get(fault), ours), request=0.5)
+    play(story, part, where=Where("asyncio", contexts.get(fault), ours), request=0.5)
 
 
 async def say(peer: Peer, data: bytes) -> None:
@@ -361,9 +346,7 @@ async def say(peer: Peer, data: bytes) -> None:
 # The last byte.
 
 
-def test_the_end_of_a_large_mail_stays_here_until_all_else_has_left(
-    tls: Tls | None, loop: str
-) -> None:
+def test_the_end_of_a_large_mail_stays_here_until_all_else_has_left(where: Where) -> None:
     """Its time ends while it waits for the service to read the beginning."""
     may_read = asyncio.Event()
 
@@ -384,7 +367,7 @@ def test_the_end_of_a_large_mail_stays_here_until_all_else_has_left(
         # The reset may overtake what a slow reader had not read yet.
         assert LARGE[:-2].startswith(body_of(peer))
 
-    play(story, read_late, loop=loop, request=20, call=30, tls=tls)
+    play(story, read_late, request=20, call=30, where=where)
 
 
 def body_of(peer: Peer) -> bytes:
@@ -392,17 +375,12 @@ def body_of(peer: Peer) -> bytes:
 
 
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
-def test_a_mail_whose_time_is_over_is_not_handed_over(
-    tls: Tls | None, loop: str, body: bytes
-) -> None:
-    """The machine slept while the connection was made: no timer ran, only the clock tells."""
+def test_a_mail_whose_time_is_over_is_not_handed_over(where: Where, body: bytes) -> None:
+    """The machine slept before the exchange began: no timer ran, only the clock tells."""
 
     async def story(client: Client) -> None:
-        connection = await client.pool.connect(asyncio.get_running_loop().time() + 5)
-        end_by = Deadline(client.clock() + 60, client.clock)
+        _, exchange = await an_exchange(client, body)
         client.clock.sleep(3600)
-        until_then = asyncio.get_running_loop().time() + 60
-        exchange = Exchange(connection, a_request(body), end_by=end_by, answer_until=until_then)
 
         result = await exchange.run()
 
@@ -413,23 +391,24 @@ def test_a_mail_whose_time_is_over_is_not_handed_over(
         # The reset may overtake what a slow reader had not read yet.
         assert all(LARGE[:-2].startswith(body_of(peer)) for peer in peers)
 
-    play(story, Peer.read_to_the_end, loop=loop, tls=tls)
+    play(story, Peer.read_to_the_end, where=where)
 
 
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
-def test_the_service_gets_every_byte_once(tls: Tls | None, loop: str, body: bytes) -> None:
+def test_the_service_gets_every_byte_once_over_one_connection(where: Where, body: bytes) -> None:
     async def story(client: Client) -> None:
         assert await client.send(body, body) == [Accepted("taken")] * 2
+        assert await client.send_one(body) == Accepted("taken")
 
         [peer] = client.server.peers
         head, _, rest = bytes(peer.received).partition(b"\r\n\r\n")
         assert head.startswith(b"POST /send HTTP/1.1\r\n")
-        assert rest == body + head + b"\r\n\r\n" + body
+        assert rest == body + 2 * (head + b"\r\n\r\n" + body)
 
-    play(story, take, loop=loop, tls=tls)
+    play(story, take, where=where)
 
 
-def test_a_service_that_stops_reading_has_not_got_the_mail(tls: Tls | None, loop: str) -> None:
+def test_a_service_that_stops_reading_has_not_got_the_mail(where: Where) -> None:
     async def stall(peer: Peer) -> None:
         await peer.read_head()
         await asyncio.Event().wait()
@@ -441,19 +420,16 @@ def test_a_service_that_stops_reading_has_not_got_the_mail(tls: Tls | None, loop
         assert (outcome.code, outcome.category) == ("PLAIN_TIMEOUT", "TIMEOUT_ERROR")
         assert (outcome.original_code, outcome.is_outage) == ("RequestTimeout", False)
 
-    play(story, stall, loop=loop, request=0.5, tls=tls)
+    play(story, stall, request=0.5, where=where)
 
 
 @pytest.mark.parametrize("code", ["stuck", "reset"])
-def test_an_end_that_the_kernel_does_not_take_goes_nowhere(
-    tls: Tls | None, loop: str, code: str
-) -> None:
+def test_an_end_that_the_kernel_does_not_take_goes_nowhere(where: Where, code: str) -> None:
     async def stay(_: Peer) -> None:
         await asyncio.Event().wait()
 
     async def story(client: Client) -> None:
-        now = asyncio.get_running_loop().time()
-        connection = await client.pool.connect(now + 60)
+        connection, exchange = await an_exchange(client)
         assert connection.transport is not None
         number = connection.transport.get_extra_info("socket").fileno()
         with socket.socket(fileno=os.dup(number)) as ours:
@@ -461,9 +437,6 @@ def test_an_end_that_the_kernel_does_not_take_goes_nowhere(
                 ours.shutdown(socket.SHUT_WR)
             else:
                 fill(ours)
-        exchange = Exchange(
-            connection, a_request(), end_by=Deadline(boottime() + 60), answer_until=now + 60
-        )
 
         result = await exchange.run()
 
@@ -471,7 +444,7 @@ def test_an_end_that_the_kernel_does_not_take_goes_nowhere(
         assert (result.stage, result.code) == (Stage.REQUEST, code)
         assert not connection.is_open
 
-    play(story, stay, loop=loop, tls=tls)
+    play(story, stay, where=where)
 
 
 def fill(sock: socket.socket) -> None:
@@ -486,7 +459,7 @@ def fill(sock: socket.socket) -> None:
 
 @pytest.mark.parametrize("size", [1, 10_000])
 def test_an_answer_before_the_last_byte_is_read_and_the_rest_is_not_sent(
-    tls: Tls | None, loop: str, size: int
+    where: Where, size: int
 ) -> None:
     async def refuse(peer: Peer) -> None:
         await peer.read_head()
@@ -504,12 +477,11 @@ def test_an_answer_before_the_last_byte_is_read_and_the_rest_is_not_sent(
         await until(lambda: peer.has_ended)
         assert len(body_of(peer)) < len(LARGE)
 
-    play(story, refuse, loop=loop, tls=tls)
+    play(story, refuse, where=where)
 
 
-@pytest.mark.parametrize("answer", [TAKEN, TAKEN[:20]], ids=["complete", "half"])
-def test_an_early_acceptance_is_none(answer: bytes) -> None:
-    async def accept(peer: Peer) -> None:
+def test_an_early_acceptance_is_none() -> None:
+    async def accept(peer: Peer, answer: bytes) -> None:
         await peer.read_head()
         peer.say(answer)
         await peer.close()
@@ -520,7 +492,8 @@ def test_an_early_acceptance_is_none(answer: bytes) -> None:
         assert isinstance(outcome, Refused | TryLater)
         assert outcome.code in {"200", "NETWORK_ERROR"}
 
-    play(story, accept)
+    for answer in (TAKEN, TAKEN[:20]):
+        play(story, partial(accept, answer=answer))
 
 
 def test_an_interim_answer_does_not_stop_a_large_mail() -> None:
@@ -538,60 +511,40 @@ def test_an_interim_answer_does_not_stop_a_large_mail() -> None:
     play(story, go_on)
 
 
-def test_an_answer_before_the_request_is_nobodys(tls: Tls | None, loop: str) -> None:
+def test_an_answer_before_the_request_is_nobodys(where: Where) -> None:
     async def story(client: Client) -> None:
-        now = asyncio.get_running_loop().time()
-        connection = await client.pool.connect(now + 60)
+        connection, exchange = await an_exchange(client)
         await until(lambda: not connection.is_open)
-        exchange = Exchange(
-            connection,
-            a_request(),
-            end_by=Deadline(boottime() + 60),
-            answer_until=now + 60,
-        )
 
         result = await exchange.run()
 
         assert isinstance(result, Break)
         assert (result.stage, result.code) == (Stage.REQUEST, "garbled")
 
-    play(story, partial(say, data=TAKEN), loop=loop, tls=tls)
+    play(story, partial(say, data=TAKEN), where=where)
 
 
 # Kept connections.
 
 
-def test_a_connection_is_kept_for_the_next_mail(tls: Tls | None, loop: str) -> None:
-    async def story(client: Client) -> None:
-        assert await client.send(*[SMALL] * 5) == [Accepted("taken")] * 5
-        assert await client.send_one() == Accepted("taken")
-        assert len(client.server.peers) == 1
+def test_a_connection_with_anything_left_on_it_is_not_kept() -> None:
+    async def story(client: Client, answer: bytes) -> None:
+        assert await client.send(SMALL, SMALL) == [Accepted("taken")] * 2
+        assert len(client.server.peers) == 2, answer
+        await until(lambda: all(peer.has_ended for peer in client.server.peers))
 
-    play(story, take, loop=loop, tls=tls)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
+    for answer in [
         TAKEN.replace(b"OK\r\n", b"OK\r\nConnection: close\r\n"),
         TAKEN.replace(b"HTTP/1.1", b"HTTP/1.0"),
         TAKEN + TAKEN,
         TAKEN + b"\0",
-    ],
-    ids=["close", "http-1.0", "twice", "one-byte-more"],
-)
-def test_a_connection_with_anything_left_on_it_is_not_kept(answer: bytes) -> None:
-    async def story(client: Client) -> None:
-        assert await client.send(SMALL, SMALL) == [Accepted("taken")] * 2
-        assert len(client.server.peers) == 2
-        await until(lambda: all(peer.has_ended for peer in client.server.peers))
-
-    play(story, partial(take, answer=answer))
+    ]:
+        play(partial(story, answer=answer), partial(take, answer=answer))
 
 
 @pytest.mark.parametrize("more", [TAKEN, b"\0", b""], ids=["answer", "byte", "end"])
 def test_a_service_that_speaks_or_leaves_in_between_gets_the_next_mail_on_another_connection(
-    tls: Tls | None, loop: str, more: bytes
+    where: Where, more: bytes
 ) -> None:
     async def speak(peer: Peer) -> None:
         await peer.read_request()
@@ -610,9 +563,10 @@ def test_a_service_that_speaks_or_leaves_in_between_gets_the_next_mail_on_anothe
         assert len(client.server.peers) == 2
         assert client.server.peers[0].received.count(b"POST") == 1
 
-    play(story, speak, take, loop=loop, tls=tls)
+    play(story, speak, take, where=where)
 
 
+@pytest.mark.parametrize("loop", LOOPS)
 def test_an_end_that_only_the_kernel_knows_is_seen_before_the_next_mail(loop: str) -> None:
     """The event loop has had no time to read it."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -662,14 +616,14 @@ def test_a_large_mail_on_a_connection_that_ends_under_it_goes_over_another_one()
     play(story, leave, take)
 
 
-def test_a_connection_that_was_idle_too_long_is_closed_by_us(tls: Tls | None, loop: str) -> None:
+def test_a_connection_that_was_idle_too_long_is_closed_by_us(where: Where) -> None:
     async def story(client: Client) -> None:
         assert await client.send_one() == Accepted("taken")
         [peer] = client.server.peers
 
         await until(lambda: peer.has_ended)
 
-    play(story, take, loop=loop, idle_limit=0.05, tls=tls)
+    play(story, take, idle_limit=0.05, where=where)
 
 
 def test_a_connection_that_was_idle_while_the_machine_slept_is_not_used() -> None:
@@ -689,18 +643,12 @@ def test_a_connection_that_was_idle_while_the_machine_slept_is_not_used() -> Non
 def test_nothing_is_begun_that_could_not_be_finished() -> None:
     async def story(client: Client) -> None:
         assert isinstance(await client.send_one(within=9.9), NotSent)
-        assert client.server.peers == []
 
-    play(story, take, call=10)
-
-
-def test_a_mail_waits_for_a_free_connection_only_while_it_has_time() -> None:
-    async def story(client: Client) -> None:
+        # A mail waits for a free connection only while it has time.
         assert await client.pool.acquire(0)
-
         outcome = await client.send_one(within=10.1)
-
         assert outcome == NotSent("no connection became free in time")
+        assert client.server.peers == []
 
     play(story, take, call=10)
 
@@ -720,8 +668,7 @@ def test_a_target_that_could_end_its_line_is_not_written() -> None:
     ids=["waiting", "writing"],
 )
 def test_a_cancelled_call_tells_what_is_known(
-    tls: Tls | None,
-    loop: str,
+    where: Where,
     part: Callable[[Peer], Coroutine[None, None, None]],
     body: bytes,
     expected: type[Outcome],
@@ -747,16 +694,12 @@ def test_a_cancelled_call_tells_what_is_known(
 
         assert [type(outcome) for outcome in told] == [expected]
 
-    play(story, stay, loop=loop, tls=tls)
+    play(story, stay, where=where)
 
 
 def test_an_answer_that_came_with_the_cancellation_counts() -> None:
     async def story(client: Client) -> None:
-        now = asyncio.get_running_loop().time()
-        connection = await client.pool.connect(now + 60)
-        exchange = Exchange(
-            connection, a_request(), end_by=Deadline(boottime() + 60), answer_until=now + 60
-        )
+        connection, exchange = await an_exchange(client)
         task = asyncio.ensure_future(exchange.run())
         await until(lambda: connection.take_answer() is not None or task.done())
         task.cancel()

@@ -271,7 +271,7 @@ def test_what_a_letter_must_not_hold_is_refused() -> None:
             wire(letter)
 
 
-def test_a_header_that_commands_or_deceives_is_refused() -> None:
+def test_a_header_that_commands_or_deceives_is_refused_and_no_other() -> None:
     for name in [
         *("X-SMTPAPI", "x-smtpapi", "X-SES-CONFIGURATION-SET", "X-SES-MESSAGE-TAGS", "X-MC-BCC"),
         *("X-Mailgun-Recipient-Variables", "X-PM-Message-Stream", "X-MSYS-API", "X-MJ-CustomID"),
@@ -280,9 +280,6 @@ def test_a_header_that_commands_or_deceives_is_refused() -> None:
     ]:
         with pytest.raises(headers.InvalidHeaderError, match=name):
             wire(replace(a_letter(), headers={name: "1"}))
-
-
-def test_a_header_that_does_neither_may_be_set() -> None:
     for name in [
         *("X-Priority", "Importance", "In-Reply-To", "References", "List-Unsubscribe", "List-Id"),
         *("Precedence", "Auto-Submitted", "X-Entity-Ref-ID", "Feedback-ID", "X-Mailer"),
@@ -294,9 +291,3 @@ def test_a_header_that_does_neither_may_be_set() -> None:
 def test_a_long_subject_is_folded() -> None:
     for subject in ["w" * 5_000, "two words " * 500 + "end", "ж" * 5_000]:
         assert read(replace(a_letter(), subject=subject))["Subject"] == subject, subject
-
-
-def test_a_mostly_foreign_text_is_base64_and_a_mostly_ascii_one_is_readable() -> None:
-    assert b"Good m=C3=B6rning" in wire(replace(a_letter(), text="Good mörning, everybody"))
-    assert b"base64" in wire(replace(a_letter(), text="Доброе утро"))
-    assert b"base64" not in wire(a_letter())

@@ -40,11 +40,6 @@ def test_a_filled_pattern_reads_as_the_joined_text(first: str, rest: list[tuple[
     assert not re.search(rb"(?<!\r)\n|\r(?!\n)", part)
 
 
-def test_a_mostly_cyrillic_text_is_base64_and_a_latin_one_is_not() -> None:
-    assert b"base64" in filled(Pattern("plain", ["Здравствуйте, ", "!"]), ["Bob"])
-    assert b"quoted-printable" in filled(Pattern("plain", ["Hello ", "!"]), ["Борис"])
-
-
 def test_a_pattern_takes_as_many_texts_as_it_has_holes() -> None:
     cases: list[list[str]] = [[], ["a", "b"]]
     for texts in cases:

@@ -35,10 +35,7 @@ def test_the_credits_that_are_left_are_known_and_no_limit() -> None:
     assert read(Credits(total=40_000, used=39_000)) == QuotaReading(
         remaining=1_000, size=40_000, is_limit=False
     )
-
-
-def test_a_subuser_without_a_limit_is_unlimited() -> None:
-    assert read(Credits(total=None)) == QuotaReading(remaining=None)
+    assert read(Credits(total=None)) == QuotaReading(remaining=None)  # a subuser
 
 
 def test_strange_figures_become_some_that_can_be_shown() -> None:

@@ -85,18 +85,6 @@ def test_a_bounce_keeps_its_type_and_subtype() -> None:
         assert (event.code, event.detail) == ("5.1.1", "smtp; 550 5.1.1 user unknown"), bounce_type
 
 
-def test_a_complaint_keeps_its_feedback_type_and_subtype() -> None:
-    complaint = {
-        "complainedRecipients": [{"emailAddress": "user@recipient.example"}],
-        "complaintSubType": "OnAccountSuppressionList",
-        "complaintFeedbackType": "not-spam",
-    }
-
-    [event] = parse(an_event("Complaint", complaint=complaint))
-
-    assert (event.bounce_subtype, event.feedback_type) == ("OnAccountSuppressionList", "not-spam")
-
-
 def test_identity_feedback_and_a_configuration_set_tell_one_fact_under_one_key() -> None:
     [of_set] = parse(a_bounce())
     document = {key: value for key, value in a_bounce().items() if key != "eventType"}
@@ -146,41 +134,34 @@ def test_parts_of_a_wrong_type_are_passed_over() -> None:
             assert event.kind in {EventKind.BOUNCED, EventKind.SOFT_BOUNCED}, wrong
 
 
-def test_texts_are_bounded_and_can_be_stored() -> None:
+def test_texts_are_bounded_can_be_stored_and_steer_no_terminal() -> None:
     recipient = {"emailAddress": "a\0" * 400, "status": "5\0", "diagnosticCode": "x\0" * 5_000}
-
     [event] = parse(a_bounce(bouncedRecipients=[recipient], bounceSubType="y" * 9_000))
-
     texts = [event.address or "", event.code, event.detail, event.bounce_subtype]
     assert all(text.isprintable() for text in texts)
     assert max(map(len, texts)) <= 500
 
-
-def test_words_of_a_foreign_server_are_one_line_that_steers_no_terminal() -> None:
     recipient = {"emailAddress": "a@b.example", "diagnosticCode": "550 no\r\n\x1b[2Kit \u202ewas"}
-
-    [event] = parse(a_bounce(bouncedRecipients=[recipient]))
-
+    [event] = parse(a_bounce(bouncedRecipients=[recipient], timestamp="9999-12-31T23:59:59-23:00"))
     assert event.detail == "550 no ?[2Kit ?was"
-
-
-def test_more_recipients_than_one_mail_can_have_are_not_read() -> None:
+    assert event.at is None  # outside the calendar
     assert len(parse(a_bounce(bouncedRecipients=[0] * 100_000))) == 50
 
 
 def complain(*addresses: str) -> ProviderEvent:
     listed = [{"emailAddress": address} for address in addresses]
-    [event] = parse(an_event("Complaint", complaint={"complainedRecipients": listed}))
+    complaint = {
+        "complainedRecipients": listed,
+        "complaintSubType": "OnAccountSuppressionList",
+        "complaintFeedbackType": "not-spam",
+    }
+    [event] = parse(an_event("Complaint", complaint=complaint))
     return event
 
 
 def test_a_complaint_is_that_of_its_recipient_and_of_several_nobodys() -> None:
-    assert complain("user@recipient.example").address == "user@recipient.example"
+    event = complain("user@recipient.example")
+    assert (event.kind, event.address) == (EventKind.COMPLAINED, "user@recipient.example")
+    assert (event.bounce_subtype, event.feedback_type) == ("OnAccountSuppressionList", "not-spam")
     assert complain("user@recipient.example", "second@recipient.example").address is None
     assert complain().address is None  # the mail had two
-
-
-def test_a_moment_outside_the_calendar_is_no_moment() -> None:
-    [event] = parse(a_bounce(timestamp="9999-12-31T23:59:59-23:00"))
-
-    assert event.at is None

@@ -16,8 +16,7 @@ from postledger.providers.base import (
 )
 from postledger.providers.http.exchange import Break, Stage
 from postledger.providers.http.messages import Answer
-from postledger.providers.http.settings import Endpoint
-from postledger.providers.ses import findings, outcomes
+from postledger.providers.ses import outcomes
 from tests.providers.messages import SENDER
 
 P, C, Q, T, X = (
@@ -53,15 +52,17 @@ def fail(answer: Answer) -> Failure:
     return outcome
 
 
+MANY, THROTTLING = "TooManyRequestsException", "ThrottlingException"
+SIGNATURE = "InvalidSignatureException"
 TABLE = [
-    (400, "MessageRejected", "Bad content", Refused, "SES_MESSAGE_REJECTED", P),
-    (400, "MessageRejected", NOT_VERIFIED + SENDER, SenderBlocked, "SES_IDENTITY_NOT_VERIFIED", C),
+    (400, "MessageRejected", "Bad content", Refused, "MESSAGE_REJECTED", P),
+    (400, "MessageRejected", NOT_VERIFIED + SENDER, SenderBlocked, "IDENTITY_NOT_VERIFIED", C),
     (
         400,
         "MailFromDomainNotVerifiedException",
         "",
         SenderBlocked,
-        "SES_MAIL_FROM_DOMAIN_NOT_VERIFIED",
+        "MAIL_FROM_DOMAIN_NOT_VERIFIED",
         C,
     ),
     (
@@ -69,99 +70,78 @@ TABLE = [
         "NotFoundException",
         "Configuration set <x> does not exist.",
         SenderBlocked,
-        "SES_CONFIGURATION_SET_DOES_NOT_EXIST",
+        "CONFIGURATION_SET_DOES_NOT_EXIST",
         C,
     ),
-    (400, "SendingPausedException", "", SenderBlocked, "SES_ACCOUNT_SENDING_PAUSED", P),
-    (400, "AccountSuspendedException", "", SenderBlocked, "SES_ACCOUNT_SENDING_PAUSED", P),
-    (429, "TooManyRequestsException", "", Throttled, "SES_THROTTLING", Q),
-    (400, "ThrottlingException", "Rate exceeded", Throttled, "SES_THROTTLING", Q),
-    (
-        429,
-        "TooManyRequestsException",
-        "Maximum sending rate exceeded.",
-        Throttled,
-        "SES_MAX_SEND_RATE_EXCEEDED",
-        Q,
-    ),
-    (
-        429,
-        "TooManyRequestsException",
-        "Daily message quota exceeded.",
-        Throttled,
-        "SES_DAILY_QUOTA_EXCEEDED",
-        Q,
-    ),
-    (
-        400,
-        "ThrottlingException",
-        "Daily message quota exceeded",
-        Throttled,
-        "SES_DAILY_QUOTA_EXCEEDED",
-        Q,
-    ),
-    (400, "LimitExceededException", "", Throttled, "SES_DAILY_QUOTA_EXCEEDED", Q),
-    (500, "InternalServiceErrorException", "", TryLater, "SES_SERVICE_UNAVAILABLE", T),
-    (503, "ServiceUnavailable", "", TryLater, "SES_SERVICE_UNAVAILABLE", T),
-    (504, "InternalServiceErrorException", "", TryLater, "SES_SERVICE_UNAVAILABLE", T),
-    (503, "", "", TryLater, "SES_SERVICE_UNAVAILABLE", T),
-    (500, "", "Internal server error", InDoubt, "SES_GATEWAY", T),
-    (502, "", "", InDoubt, "SES_GATEWAY", T),
-    (504, "", "", InDoubt, "SES_GATEWAY", T),
-    (400, "BadRequestException", "Missing '@domain'", Refused, "SES_BAD_REQUEST", P),
-    (403, "ExpiredTokenException", "", SenderBlocked, "SES_CREDENTIALS", C),
-    (403, "UnrecognizedClientException", "", SenderBlocked, "SES_CREDENTIALS", C),
-    (403, "InvalidClientTokenId", "", SenderBlocked, "SES_CREDENTIALS", C),
-    (403, "InvalidSignatureException", "", SenderBlocked, "SES_CREDENTIALS", C),
-    (403, "SignatureDoesNotMatch", "", SenderBlocked, "SES_CREDENTIALS", C),
-    (403, "AccessDeniedException", "", SenderBlocked, "SES_CREDENTIALS", C),
+    (400, "SendingPausedException", "", SenderBlocked, "ACCOUNT_SENDING_PAUSED", P),
+    (400, "AccountSuspendedException", "", SenderBlocked, "ACCOUNT_SENDING_PAUSED", P),
+    (429, MANY, "", Throttled, "THROTTLING", Q),
+    (400, THROTTLING, "Rate exceeded", Throttled, "THROTTLING", Q),
+    (429, MANY, "Maximum sending rate exceeded.", Throttled, "MAX_SEND_RATE_EXCEEDED", Q),
+    (429, MANY, "Daily message quota exceeded.", Throttled, "DAILY_QUOTA_EXCEEDED", Q),
+    (400, THROTTLING, "Daily message quota exceeded", Throttled, "DAILY_QUOTA_EXCEEDED", Q),
+    (400, "LimitExceededException", "", Throttled, "DAILY_QUOTA_EXCEEDED", Q),
+    (500, "InternalServiceErrorException", "", TryLater, "SERVICE_UNAVAILABLE", T),
+    (503, "ServiceUnavailable", "", TryLater, "SERVICE_UNAVAILABLE", T),
+    (504, "InternalServiceErrorException", "", TryLater, "SERVICE_UNAVAILABLE", T),
+    (503, "", "", TryLater, "SERVICE_UNAVAILABLE", T),
+    (500, "", "Internal server error", InDoubt, "GATEWAY", T),
+    (502, "", "", InDoubt, "GATEWAY", T),
+    (504, "", "", InDoubt, "GATEWAY", T),
+    (400, "BadRequestException", "Missing '@domain'", Refused, "BAD_REQUEST", P),
+    (403, "ExpiredTokenException", "", SenderBlocked, "CREDENTIALS", C),
+    (403, "UnrecognizedClientException", "", SenderBlocked, "CREDENTIALS", C),
+    (403, "InvalidClientTokenId", "", SenderBlocked, "CREDENTIALS", C),
+    (403, SIGNATURE, "", SenderBlocked, "CREDENTIALS", C),
+    (403, "SignatureDoesNotMatch", "", SenderBlocked, "CREDENTIALS", C),
+    (403, "AccessDeniedException", "", SenderBlocked, "CREDENTIALS", C),
     # Names that nobody has seen yet fall into the rows of their status.
-    (400, "NovelException", "", Refused, "SES_BAD_REQUEST", P),
-    (413, "RequestEntityTooLarge", "", Refused, "SES_BAD_REQUEST", P),
-    (403, "NovelException", "", SenderBlocked, "SES_CREDENTIALS", C),
-    (404, "NovelException", "", SenderBlocked, "SES_CONFIGURATION_SET_DOES_NOT_EXIST", C),
-    (408, "NovelException", "", TryLater, "SES_TIMEOUT", X),
-    (409, "NovelException", "", TryLater, "SES_SERVICE_UNAVAILABLE", T),
-    (429, "NovelException", "", Throttled, "SES_THROTTLING", Q),
+    (400, "NovelException", "", Refused, "BAD_REQUEST", P),
+    (413, "RequestEntityTooLarge", "", Refused, "BAD_REQUEST", P),
+    (403, "NovelException", "", SenderBlocked, "CREDENTIALS", C),
+    (404, "NovelException", "", SenderBlocked, "CONFIGURATION_SET_DOES_NOT_EXIST", C),
+    (408, "NovelException", "", TryLater, "TIMEOUT", X),
+    (409, "NovelException", "", TryLater, "SERVICE_UNAVAILABLE", T),
+    (429, "NovelException", "", Throttled, "THROTTLING", Q),
     # Of a server's error only the names that SES documents are believed.
-    (500, "InternalFailure", "", TryLater, "SES_SERVICE_UNAVAILABLE", T),
-    (503, "NovelException", "", TryLater, "SES_SERVICE_UNAVAILABLE", T),
-    (500, "NovelException", "", InDoubt, "SES_GATEWAY", T),
-    (504, "InternalServerErrorException", "", InDoubt, "SES_GATEWAY", T),
-    (500, "RequestTimeout", "", InDoubt, "SES_GATEWAY", T),
-    (504, "RequestTimeoutException", "", InDoubt, "SES_GATEWAY", T),
+    (500, "InternalFailure", "", TryLater, "SERVICE_UNAVAILABLE", T),
+    (503, "NovelException", "", TryLater, "SERVICE_UNAVAILABLE", T),
+    (500, "NovelException", "", InDoubt, "GATEWAY", T),
+    (504, "InternalServerErrorException", "", InDoubt, "GATEWAY", T),
+    (500, "RequestTimeout", "", InDoubt, "GATEWAY", T),
+    (504, "RequestTimeoutException", "", InDoubt, "GATEWAY", T),
     # Whatever a redirect or an acceptance without an id is called, the mail may have been taken.
-    (200, "InternalFailure", "", InDoubt, "SES_GATEWAY", T),
-    (202, "Accepted", "", InDoubt, "SES_GATEWAY", T),
-    (307, "TemporaryRedirect", "", InDoubt, "SES_GATEWAY", T),
+    (200, "InternalFailure", "", InDoubt, "GATEWAY", T),
+    (202, "Accepted", "", InDoubt, "GATEWAY", T),
+    (307, "TemporaryRedirect", "", InDoubt, "GATEWAY", T),
     # A wrong clock passes, and keys stay good.
-    (403, "RequestTimeTooSkewed", "", TryLater, "SES_CREDENTIALS", C),
+    (403, "RequestTimeTooSkewed", "", TryLater, "CREDENTIALS", C),
     (
         403,
-        "InvalidSignatureException",
+        SIGNATURE,
         "Signature expired: 20261117T100000Z is now earlier than 20261117T101500Z",
         TryLater,
-        "SES_CREDENTIALS",
+        "CREDENTIALS",
         C,
     ),
     (
         403,
-        "InvalidSignatureException",
+        SIGNATURE,
         "Signature not yet current: 20261117T103000Z is still later than 20261117T101500Z",
         TryLater,
-        "SES_CREDENTIALS",
+        "CREDENTIALS",
         C,
     ),
     # Without a name something in front of SES spoke; a refusal says nothing about the mail.
-    (400, "", "", TryLater, "SES_GATEWAY", T),
-    (401, "", "", TryLater, "SES_GATEWAY", T),
-    (403, "", "", TryLater, "SES_GATEWAY", T),
-    (404, "", "", TryLater, "SES_GATEWAY", T),
-    (408, "", "", TryLater, "SES_TIMEOUT", X),
-    (429, "", "Maximum sending rate exceeded.", Throttled, "SES_MAX_SEND_RATE_EXCEEDED", Q),
-    (201, "", "", InDoubt, "SES_GATEWAY", T),
-    (204, "", "", InDoubt, "SES_GATEWAY", T),
-    (303, "", "", InDoubt, "SES_GATEWAY", T),
+    (400, "", "", TryLater, "GATEWAY", T),
+    (401, "", "", TryLater, "GATEWAY", T),
+    (403, "", "", TryLater, "GATEWAY", T),
+    (404, "", "", TryLater, "GATEWAY", T),
+    (408, "", "", TryLater, "TIMEOUT", X),
+    (429, "", "Maximum sending rate exceeded.", Throttled, "MAX_SEND_RATE_EXCEEDED", Q),
+    (201, "", "", InDoubt, "GATEWAY", T),
+    (204, "", "", InDoubt, "GATEWAY", T),
+    (303, "", "", InDoubt, "GATEWAY", T),
 ]
 
 
@@ -170,7 +150,8 @@ def test_an_answer_is_its_row() -> None:
         failure = fail(an_answer(status, name, message))
 
         case = (status, name, message)
-        assert (type(failure), failure.code, failure.category) == (outcome, code, category), case
+        row = (type(failure), failure.code, failure.category)
+        assert row == (outcome, f"SES_{code}", category), case
         assert failure.original_code == (name or f"HTTP {status}"), case
         assert failure.original_code in failure.detail, case
         assert message in failure.detail, case
@@ -265,16 +246,21 @@ def test_a_name_in_the_page_of_a_gateway_is_not_a_name_of_ses() -> None:
         assert (type(failure), failure.code) == (outcome, code), status
 
 
-def test_keys_that_may_not_use_an_identity_block_its_sender_alone() -> None:
+def test_keys_that_may_not_use_an_identity_block_its_sender_alone_others_the_account() -> None:
     text = (
         "User: arn:aws:iam::123456789012:user/mail is not authorized to perform: ses:SendRawEmail"
         " on resource: arn:aws:ses:eu-west-1:123456789012:identity/shop.example"
     )
-    failure = fail(an_answer(403, "AccessDeniedException", text))
+    for name, message, is_account in [
+        ("AccessDeniedException", text, False),
+        ("SendingPausedException", "", True),
+        ("NotFoundException", "", True),
+        ("ExpiredTokenException", "", True),
+    ]:
+        failure = fail(an_answer(403 if message else 400, name, message))
 
-    assert isinstance(failure, SenderBlocked)
-    assert not failure.is_account
-    assert "postledger ses policy" in failure.detail
+        assert isinstance(failure, SenderBlocked), name
+        assert failure.is_account == is_account, name
 
 
 def test_a_gateway_that_lets_nothing_through_and_a_wrong_clock_are_outages() -> None:
@@ -286,14 +272,6 @@ def test_a_gateway_that_lets_nothing_through_and_a_wrong_clock_are_outages() -> 
 
         assert isinstance(failure, TryLater), answer
         assert failure.is_outage, answer
-
-
-def test_what_concerns_the_account_blocks_all_its_senders() -> None:
-    for name in ["SendingPausedException", "NotFoundException", "ExpiredTokenException"]:
-        failure = fail(an_answer(400, name))
-
-        assert isinstance(failure, SenderBlocked), name
-        assert failure.is_account, name
 
 
 def test_a_wish_to_wait_is_kept_except_for_the_daily_quota() -> None:
@@ -346,19 +324,3 @@ def test_a_break_is_its_row() -> None:
         assert row == (outcome, ours, category, original), (stage, code)
         assert getattr(failure, "is_outage", False) == is_outage, (stage, code)
         assert stage.name in failure.detail, stage
-
-
-def test_where_ses_cannot_be_reached_no_setting_is_to_blame() -> None:
-    unread = outcomes.judge_unread(Break(Stage.CONNECT, "connect", "there is no host of this name"))
-    own = Endpoint("email.eu-west-1.amazonaws.com", 443, is_encrypted=True)
-    fake = Endpoint("127.0.0.1", 8579, is_encrypted=False)
-
-    finding = findings.unread_account(unread, "eu-west-1", own)
-    of_fake = findings.unread_account(unread, "eu-west-1", fake)
-
-    assert finding.message == (
-        "This machine cannot reach Amazon SES (email.eu-west-1.amazonaws.com): there is no host of"
-        " this name."
-    )
-    assert finding.settings == ()
-    assert of_fake.settings == ("region", "endpoint")

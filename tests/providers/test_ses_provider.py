@@ -6,6 +6,7 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,21 +82,36 @@ async def send_one(provider: Ses, message: OutgoingMessage | None = None) -> Out
 # What SES gets.
 
 
-@pytest.mark.parametrize("content", [WIRE, LARGE], ids=["small", "large"])
-def test_ses_gets_our_bytes_and_the_reference(content: bytes) -> None:
+def test_ses_gets_our_bytes_and_the_reference() -> None:
     async def story(fake: FakeSes, provider: Ses) -> None:
-        message = a_message(content=content)
-        outcome = await send_one(provider, message)
+        for content in (WIRE, LARGE):
+            fake.service.kept.clear()
+            message = a_message(content=content)
+            outcome = await send_one(provider, message)
+
+            [accepted] = fake.service.kept
+            assert outcome == Accepted(accepted.message_id)
+            assert accepted.mail.raw == content
+            assert accepted.mail.recipients == ("alice@example.com",)
+            assert accepted.mail.configuration_set == "main"
+            tags = dict(accepted.mail.tags)
+            assert tags == {"postledger-id": message.reference}
+            reference = references.read(tags["postledger-id"], [KEY])
+            assert reference is not None
+            assert reference.delivery_id.text() == message.id
+
+    at(story, configuration_set="main")
+
+
+def test_addresses_are_written_with_their_name_and_an_ascii_domain() -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        message = a_message("anna@bücher.example", content=a_letter())
+        assert isinstance(await send_one(provider, message), Accepted)
 
         [accepted] = fake.service.kept
-        assert outcome == Accepted(accepted.message_id)
-        assert accepted.mail.raw == content
-        assert accepted.mail.recipients == ("alice@example.com",)
-        tags = dict(accepted.mail.tags)
-        assert tags == {"postledger-id": message.reference}
-        reference = references.read(tags["postledger-id"], [KEY])
-        assert reference is not None
-        assert reference.delivery_id.text() == message.id
+        assert taken_by(fake) == ["anna@xn--bcher-kva.example"]
+        assert b'From: "Acme News" <news@acme.example>\r\n' in accepted.mail.raw
+        assert accepted.mail.senders == (SENDER,)
 
     at(story)
 
@@ -127,64 +143,21 @@ def test_the_tags_of_a_notification_are_tags_of_the_mail() -> None:
     at(story)
 
 
-def test_the_configuration_set_of_the_account_is_used() -> None:
+def test_what_ses_cannot_take_is_refused_before_anything_is_sent() -> None:
+    not_ascii = b"Reply-To: bj\xc3\xb6rn@example.com\r\n" + WIRE
+    cases: list[tuple[str, OutgoingMessage, type[Outcome]]] = [
+        ("recipient", a_message("björn@example.com"), Refused),
+        ("no address", a_message("no address"), Refused),
+        ("out of the document", a_message('"},"x@example.com'), Refused),
+        ("sender", a_message(sender="nürnberg@acme.example"), SenderBlocked),
+        ("header", a_message(content=not_ascii), Refused),
+        ("size", a_message(content=WIRE + b"x" * 30_000_001), Refused),
+    ]
+
     async def story(fake: FakeSes, provider: Ses) -> None:
-        assert isinstance(await send_one(provider), Accepted)
-        [accepted] = fake.service.kept
-        assert accepted.mail.configuration_set == "main"
-
-    at(story, configuration_set="main")
-
-
-def test_a_domain_outside_ascii_is_written_in_ascii() -> None:
-    async def story(fake: FakeSes, provider: Ses) -> None:
-        assert isinstance(await send_one(provider, a_message("anna@bücher.example")), Accepted)
-        assert taken_by(fake) == ["anna@xn--bcher-kva.example"]
-
-    at(story)
-
-
-def test_a_letter_keeps_the_name_beside_its_from_address() -> None:
-    async def story(fake: FakeSes, provider: Ses) -> None:
-        await send_one(provider, a_message(content=a_letter()))
-
-        [accepted] = fake.service.kept
-        assert b'From: "Acme News" <news@acme.example>\r\n' in accepted.mail.raw
-        assert accepted.mail.senders == (SENDER,)
-
-    at(story)
-
-
-@pytest.mark.parametrize(
-    ("message", "outcome"),
-    [
-        (a_message("björn@example.com"), Refused),
-        (a_message("no address"), Refused),
-        (a_message(sender="nürnberg@acme.example"), SenderBlocked),
-        (
-            a_message(content=b"Reply-To: bj\xc3\xb6rn@example.com\r\n" + WIRE),
-            Refused,
-        ),
-        (a_message(content=WIRE + b"x" * 30_000_001), Refused),
-    ],
-    ids=["recipient", "no-address", "sender", "header", "size"],
-)
-def test_what_ses_cannot_take_is_refused_before_anything_is_sent(
-    message: OutgoingMessage, outcome: type[Outcome]
-) -> None:
-    async def story(fake: FakeSes, provider: Ses) -> None:
-        assert type(await send_one(provider, message)) is outcome
+        for case, message, outcome in cases:
+            assert type(await send_one(provider, message)) is outcome, case
         assert not fake.connections
-
-    at(story)
-
-
-def test_an_address_of_a_reply_cannot_break_out_of_the_document() -> None:
-    async def story(fake: FakeSes, provider: Ses) -> None:
-        outcome = await send_one(provider, a_message('"},"x@example.com'))
-
-        assert isinstance(outcome, Refused)
-        assert not fake.service.kept
 
     at(story)
 
@@ -230,55 +203,46 @@ ROWS: list[tuple[Fault, type[Outcome], str, str, str]] = [
     (CutRequest(), InDoubt, "NETWORK_ERROR", "TRANSIENT", "NetworkingError"),
     (AnswerGarbage(), InDoubt, "NETWORK_ERROR", "TRANSIENT", "NetworkingError"),
 ]
+SLOW = {DelayAnswer(600), HalveAnswer()}
 
 
-@pytest.mark.parametrize(
-    ("fault", "outcome", "code", "category", "original"), ROWS, ids=[str(row[0]) for row in ROWS]
-)
-def test_an_answer_of_the_service_is_its_row(
-    fault: Fault, outcome: type[Outcome], code: str, category: str, original: str
-) -> None:
-    async def story(fake: FakeSes, provider: Ses) -> None:
-        fake.set_faults(Rule(fault))
+def test_an_answer_of_the_service_is_its_row() -> None:
+    async def story(fake: FakeSes, provider: Ses, *, is_slow: bool) -> None:
+        for fault, outcome, code, category, original in ROWS:
+            if (fault in SLOW) is not is_slow:
+                continue
+            fake.set_faults(Rule(fault))
 
-        result = await send_one(provider)
+            result = await send_one(provider)
 
-        assert type(result) is outcome
-        assert not isinstance(result, Accepted)
-        assert (result.code, result.category) == (code, f"{category}_ERROR")
-        name = fault.name if isinstance(fault, AnswerError) else original
-        assert result.original_code == name
-        assert result.duration is not None
-        assert result.duration > timedelta()
+            assert type(result) is outcome, fault
+            assert not isinstance(result, Accepted)
+            assert (result.code, result.category) == (code, f"{category}_ERROR"), fault
+            name = fault.name if isinstance(fault, AnswerError) else original
+            assert result.original_code == name, fault
+            assert result.duration is not None
+            assert result.duration > timedelta(), fault
 
-    at(story, patience=0.5)
+    at(partial(story, is_slow=False))
+    at(partial(story, is_slow=True), patience=0.5)
 
 
-def test_a_sender_that_nobody_verified_is_blocked_and_others_are_not() -> None:
+def test_a_sender_that_nobody_verified_is_blocked_and_without_production_access_the_account() -> (
+    None
+):
     async def story(fake: FakeSes, provider: Ses) -> None:
         stranger = "news@stranger.example"
         content = WIRE.replace(SENDER.encode(), stranger.encode())
         message = a_message(content=content, sender=stranger)
 
         blocked, accepted = await send(provider, [message, a_message(position=1)])
-
-        assert isinstance(blocked, SenderBlocked)
-        assert blocked.code == "SES_IDENTITY_NOT_VERIFIED"
-        assert not blocked.is_account
-        assert isinstance(accepted, Accepted)
-
-    at(story)
-
-
-def test_an_account_without_production_access_is_blocked() -> None:
-    async def story(fake: FakeSes, provider: Ses) -> None:
         fake.service.account.has_production_access = False
+        without_access = await send_one(provider)
 
-        outcome = await send_one(provider)
-
-        assert isinstance(outcome, SenderBlocked)
-        assert (outcome.code, outcome.is_account) == ("SES_IDENTITY_NOT_VERIFIED", True)
-        assert "production access" in outcome.detail
+        assert isinstance(accepted, Accepted)
+        for outcome, is_account in [(blocked, False), (without_access, True)]:
+            assert isinstance(outcome, SenderBlocked)
+            assert (outcome.code, outcome.is_account) == ("SES_IDENTITY_NOT_VERIFIED", is_account)
 
     at(story)
 
@@ -306,28 +270,22 @@ def test_a_signature_is_that_of_botocore() -> None:
             assert dict(signer.sign(body, before)) == dict(request.headers.items()), (method, token)
 
 
-def test_a_key_that_ses_does_not_know_blocks_the_account() -> None:
-    async def story(fake: FakeSes, provider: Ses) -> None:
+def test_a_key_that_ses_does_not_know_blocks_the_account_and_one_of_a_session_needs_its_token() -> (
+    None
+):
+    async def blocked(fake: FakeSes, provider: Ses) -> None:
         outcome = await send_one(provider)
 
         assert isinstance(outcome, SenderBlocked)
         assert (outcome.code, outcome.is_account) == ("SES_CREDENTIALS", True)
 
-    at(story, access_key_id="AKIAUNKNOWN")
-
-
-def test_credentials_of_a_session_are_used_with_their_token() -> None:
-    async def story(fake: FakeSes, provider: Ses) -> None:
+    async def accepted(fake: FakeSes, provider: Ses) -> None:
         assert isinstance(await send_one(provider), Accepted)
 
+    at(blocked, access_key_id="AKIAUNKNOWN")
     service = Service(credentials={"ASIASESSION": Credential("secret", "the-token")})
-    at(
-        story,
-        service=service,
-        access_key_id="ASIASESSION",
-        secret_access_key="secret",
-        session_token="the-token",
-    )
+    keys: dict[str, Any] = {"access_key_id": "ASIASESSION", "secret_access_key": "secret"}
+    at(accepted, service=service, session_token="the-token", **keys)
 
 
 @pytest.fixture
@@ -497,49 +455,27 @@ def test_credentials_are_renewed_beside_the_mail_while_the_old_ones_are_valid() 
     asyncio.run(run())
 
 
-def test_expired_credentials_are_renewed_before_the_mail() -> None:
+def test_expired_credentials_are_renewed_before_the_mail_or_not_used() -> None:
     async def run() -> None:
         chain = Chain()
         source = MachineCredentials(chain.find)
         await source.get()
         chain.now += timedelta(hours=2)
-
         found = await asyncio.gather(*(source.get() for _ in range(5)))
-
         assert {credentials.access_key for credentials in found} == {"KEY2"}
 
-    asyncio.run(run())
-
-
-def test_expired_credentials_that_cannot_be_renewed_are_not_used() -> None:
-    async def run() -> None:
-        chain = Chain()
-        source = MachineCredentials(chain.find)
-        await source.get()
         chain.now += timedelta(minutes=59)
         chain.is_away = True
-        assert (await source.get()).access_key == "KEY1"  # still valid
+        assert (await source.get()).access_key == "KEY2"  # still valid
         chain.now += timedelta(hours=1)
-
         with pytest.raises(NoCredentialsError, match="away"):
             await source.get()
 
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (MetadataRetrievalError(error_msg="away"), "MetadataRetrievalError: .* away"),
-        (KeyError("hush"), "KeyError$"),
-        (json.JSONDecodeError("hush", "hush", 0), "JSONDecodeError$"),
-        (None, "session token"),
-    ],
-)
-def test_renewal_goes_on_after_any_error_and_the_error_is_named(
-    error: Exception | None, words: str
-) -> None:
-    async def run() -> None:
+def test_renewal_goes_on_after_any_error_and_the_error_is_named() -> None:
+    async def run(error: Exception | None, words: str) -> None:
         chain = Chain()
         source = MachineCredentials(chain.find, retry_after=0)
         await source.get()
@@ -553,9 +489,16 @@ def test_renewal_goes_on_after_any_error_and_the_error_is_named(
             await source.get()
 
         chain.is_away, chain.token = False, "token"
-        assert (await source.get()).access_key != "KEY1"
+        assert (await source.get()).access_key != "KEY1", words
 
-    asyncio.run(run())
+    errors: list[tuple[Exception | None, str]] = [
+        (MetadataRetrievalError(error_msg="away"), "MetadataRetrievalError: .* away"),
+        (KeyError("hush"), "KeyError$"),
+        (json.JSONDecodeError("hush", "hush", 0), "JSONDecodeError$"),
+        (None, "session token"),
+    ]
+    for error, words in errors:
+        asyncio.run(run(error, words))
 
 
 # Settings and checks.
@@ -593,7 +536,7 @@ def test_wrong_settings_are_refused_by_name() -> None:
             registry.build("ses", settings)
 
 
-def test_an_endpoint_is_one_of_aws_or_of_this_machine() -> None:
+def test_mail_and_credentials_go_to_aws_or_this_machine_and_nowhere_else() -> None:
     for endpoint in [
         "https://email.eu-west-1.amazonaws.com",
         "https://email.eu-west-1.amazonaws.com:443/",
@@ -604,9 +547,6 @@ def test_an_endpoint_is_one_of_aws_or_of_this_machine() -> None:
         "https://localhost:4579",
     ]:
         registry.build("ses", {"region": "eu-west-1", "endpoint": endpoint})
-
-
-def test_mail_and_credentials_go_nowhere_else() -> None:
     for endpoint in [
         "http://email.eu-west-1.amazonaws.com",
         "https://email.eu-west-1.amazonaws.com:8443",
@@ -630,44 +570,26 @@ def test_mail_and_credentials_go_nowhere_else() -> None:
             registry.build("ses", {"region": "eu-west-1", "endpoint": endpoint})
 
 
-def test_the_endpoint_of_a_region_is_known() -> None:
+def test_the_endpoint_of_a_region_is_known_and_no_secret_is_shown() -> None:
+    keys = {"access_key_id": "ASIA", "secret_access_key": "hush", "session_token": "hush"}
     for region, host in [
         ("eu-west-1", "email.eu-west-1.amazonaws.com"),
         ("us-gov-west-1", "email.us-gov-west-1.amazonaws.com"),
         ("cn-north-1", "email.cn-north-1.amazonaws.com.cn"),
     ]:
-        endpoint = SesSettings.model_validate({"region": region}).actual_endpoint
+        settings = SesSettings.model_validate({"region": region, **keys})
 
+        endpoint = settings.actual_endpoint
         assert (endpoint.host, endpoint.port, endpoint.is_encrypted) == (host, 443, True), region
-
-
-def test_secrets_are_not_shown() -> None:
-    keys = {"access_key_id": "ASIA", "secret_access_key": "hush", "session_token": "hush"}
-
-    assert "hush" not in repr(SesSettings.model_validate({"region": "eu-west-1", **keys}))
+        assert "hush" not in repr(settings), region
 
 
 def test_a_call_takes_thirty_seconds_at_most() -> None:
     assert registry.build("ses", {"region": "eu-west-1"}).call_time == 30
 
 
-@pytest.mark.parametrize(
-    ("change", "settings", "secrets"),
-    [
-        ({}, (), ()),
-        (
-            {"secret_access_key": "wrong"},
-            ("access_key_id",),
-            ("secret_access_key",),
-        ),
-        ({"endpoint": "http://127.0.0.1:9"}, ("region", "endpoint"), ()),
-    ],
-    ids=["works", "key", "endpoint"],
-)
-def test_a_check_sends_nothing_and_names_the_settings_to_change(
-    change: dict[str, object], settings: tuple[str, ...], secrets: tuple[str, ...]
-) -> None:
-    async def run() -> Sequence[Finding]:
+def test_a_check_sends_nothing_and_names_the_settings_to_change() -> None:
+    async def run(change: dict[str, object]) -> Sequence[Finding]:
         async with serving(FakeSes()) as fake:
             fake.service.account.add_identities("acme.example")
             fake.service.account.add_configuration_sets("main")
@@ -683,8 +605,13 @@ def test_a_check_sends_nothing_and_names_the_settings_to_change(
             assert not fake.service.kept
             return findings
 
-    findings = asyncio.run(run())
+    cases: list[tuple[dict[str, object], list[str], list[str]]] = [
+        ({}, [], []),
+        ({"secret_access_key": "wrong"}, ["access_key_id"], ["secret_access_key"]),
+        ({"endpoint": "http://127.0.0.1:9"}, ["region", "endpoint"], []),
+    ]
+    for change, settings, secrets in cases:
+        failed = [each for each in asyncio.run(run(change)) if each.level is not Level.OK]
 
-    failed = [finding for finding in findings if finding.level is not Level.OK]
-    assert [name for finding in failed for name in finding.settings] == list(settings)
-    assert [name for finding in failed for name in finding.secrets] == list(secrets)
+        assert [name for finding in failed for name in finding.settings] == settings, change
+        assert [name for finding in failed for name in finding.secrets] == secrets, change

@@ -33,6 +33,7 @@ def test_what_others_sent_is_not_left_for_us() -> None:
     stated = Quota(max_24_hour_send=50_000, max_send_rate=14, sent_by_others=49_000)
 
     assert read(stated) == QuotaReading(remaining=1_000, size=50_000, max_rate=14)
+    assert read(Quota(0, 0)) == QuotaReading(remaining=0, size=0)
 
 
 def test_minus_one_is_unlimited() -> None:
@@ -61,23 +62,16 @@ def test_doubles_are_rounded_against_us_and_a_lowered_quota_leaves_nothing() -> 
         ), daily
 
 
-def test_an_account_that_may_not_send_at_all_names_no_rate() -> None:
-    assert read(Quota(0, 0)) == QuotaReading(remaining=0, size=0)
-
-
-def test_figures_that_are_missing_are_not_0() -> None:
-    with pytest.raises(QuotaUnreadError, match="not the expected document"):
-        read(fault=AnswerBadBody())
-
-
-def test_a_refusal_is_a_sentence() -> None:
-    for code, sentence in [
-        ("AccessDeniedException", "allow them ses:GetAccount"),
-        ("InvalidClientTokenId", "SES refuses the keys"),
-        ("InternalServiceErrorException", "SES did not say the quota"),
-    ]:
+def test_a_refusal_or_missing_figures_are_a_sentence() -> None:
+    cases: list[tuple[Fault, str]] = [
+        (AnswerError("AccessDeniedException"), "allow them ses:GetAccount"),
+        (AnswerError("InvalidClientTokenId"), "SES refuses the keys"),
+        (AnswerError("InternalServiceErrorException"), "SES did not say the quota"),
+        (AnswerBadBody(), "not the expected document"),
+    ]
+    for fault, sentence in cases:
         with pytest.raises(QuotaUnreadError, match=sentence):
-            read(fault=AnswerError(code))
+            read(fault=fault)
 
 
 def test_the_kinds_that_say_their_quota_are_known_by_name() -> None:

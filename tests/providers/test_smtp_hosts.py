@@ -76,16 +76,3 @@ def test_a_name_that_leads_elsewhere_a_moment_later_is_asked_once() -> None:
 
     assert network.asked == ["mail.stranger.example"]
     assert network.connected == [PUBLIC]
-
-
-def test_a_name_that_nobody_has_is_told_in_words_of_its_own() -> None:
-    [finding] = check(Network())
-
-    assert finding.message == "No server has this name."
-    assert (finding.remedy, finding.settings) == ("Check the spelling.", ("host",))
-
-
-def test_a_server_that_takes_no_connections_is_told_without_words_of_the_protocol() -> None:
-    [finding] = check(Network([PUBLIC]))
-
-    assert finding.message == "It cannot be used: nothing takes connections there."

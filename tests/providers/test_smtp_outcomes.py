@@ -118,11 +118,17 @@ def test_no_complete_refusal_is_ever_in_doubt(stage: Stage, code: int, text: str
         assert isinstance(outcome, TryLater | Throttled)
 
 
-def test_only_a_break_after_the_dot_is_in_doubt() -> None:
+def test_only_a_break_after_the_dot_is_in_doubt_and_each_has_a_code_and_a_category() -> None:
     for stage in Stage:
-        assert isinstance(outcomes.broken(stage, "closed", ""), InDoubt) == (
-            stage is Stage.ANSWER
-        ), stage
+        for code, category in [
+            ("closed", Category.TRANSIENT),
+            ("reset", Category.TRANSIENT),
+            ("timeout", Category.TIMEOUT),
+        ]:
+            outcome = outcomes.broken(stage, code, "it broke")
+
+            assert isinstance(outcome, InDoubt) == (stage is Stage.ANSWER), stage
+            assert (outcome.code, outcome.category) == (code, category), stage
 
 
 def test_a_refusal_tells_code_and_words() -> None:
@@ -169,14 +175,10 @@ def test_what_is_no_reply_is_noticed() -> None:
         b"250-a\r\n251 b\r\n",
         b"2500 x\r\n",
         b"250 x" * 20_000,
+        b"250-\r\n" * 100_000,
     ]:
         with pytest.raises(GarbledError):
             list(ReplyParser().feed(garbage))
-
-
-def test_a_reply_of_empty_lines_is_given_up() -> None:
-    with pytest.raises(GarbledError, match="does not end"):
-        list(ReplyParser().feed(b"250-\r\n" * 100_000))
 
 
 @given(st.sampled_from([b"250", b"451", b"550"]), st.binary(max_size=100))
@@ -228,32 +230,17 @@ def test_offers_are_read_in_any_spelling() -> None:
     assert Features.read_from(offering("me", "SIZE", "SMTPUTF8")) == Features(size=True, utf8=True)
 
 
-@pytest.mark.parametrize("stage", [Stage.RCPT, Stage.ANSWER])
-@pytest.mark.parametrize(
-    ("code", "category"), [("timeout", Category.TIMEOUT), ("reset", Category.TRANSIENT)]
-)
-def test_a_broken_connection_has_a_code_and_a_category(
-    stage: Stage, code: str, category: Category
-) -> None:
-    outcome = outcomes.broken(stage, code, "it broke")
-
-    assert (outcome.code, outcome.category) == (code, category)
-
-
 DEAD = ["5.1.1", "5.1.2", "5.1.6", "5.1.10", "5.2.1"]
 ALIVE = ["5.0.0", "5.1.0", "5.1.3", "5.2.2", "5.2.3", "5.3.0", "5.4.1", "5.4.4", "5.7.1", "5.7.133"]
 
 
-@pytest.mark.parametrize("stage", [RCPT, DATA, ANSWER])
-@pytest.mark.parametrize("code", DEAD)
-def test_five_codes_say_that_the_address_does_not_work(stage: Stage, code: str) -> None:
-    outcome = outcomes.refusal(stage, parse_reply(f"550 {code} no such user"))
+def test_five_codes_and_no_others_say_that_the_address_does_not_work() -> None:
+    for code in DEAD:
+        for stage in (RCPT, DATA, ANSWER):
+            outcome = outcomes.refusal(stage, parse_reply(f"550 {code} no such user"))
 
-    assert isinstance(outcome, Refused)
-    assert outcome.bounce_code == code
-
-
-def test_no_other_refusal_says_anything_about_the_address() -> None:
+            assert isinstance(outcome, Refused), (code, stage)
+            assert outcome.bounce_code == code, (code, stage)
     for line in [*(f"550 {code} no" for code in ALIVE), "550 No such user here"]:
         outcome = outcomes.refusal(RCPT, parse_reply(line))
 

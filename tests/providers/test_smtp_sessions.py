@@ -5,6 +5,7 @@ import socket
 import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -96,9 +97,7 @@ def types(outcomes: list[Outcome]) -> list[type[Outcome]]:
 def test_a_message_is_said_in_few_words() -> None:
     server = FakeSmtp()
 
-    [outcome] = outcomes_of(server, a_window("alice@example.com"))
-
-    assert outcome == Accepted("Q1")
+    assert outcomes_of(server, a_window("alice@example.com")) == [Accepted("Q1")]
     assert server.said == [
         "EHLO client.example",
         "MAIL FROM:<news@acme.example> SIZE=58",
@@ -106,22 +105,29 @@ def test_a_message_is_said_in_few_words() -> None:
         "DATA",
         "QUIT",
     ]
+    plain = FakeSmtp(features=())
+    assert types(outcomes_of(plain, a_window("alice@example.com"))) == [Accepted]
+    assert plain.said[1] == "MAIL FROM:<news@acme.example>"
+
+    bounce = FakeSmtp()  # which may have no sender
+    assert types(outcomes_of(bounce, [a_message(sender="")])) == [Accepted]
+    assert bounce.said[1].startswith("MAIL FROM:<> ")
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.7", "::1"])
 def test_a_name_that_leads_inside_is_not_connected_to_where_only_public_servers_are_allowed(
-    address: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    server = FakeSmtp()
-    name_addresses(monkeypatch, {"relay.acme.example": ["1.1.1.1", address]})
+    for address in ["127.0.0.1", "10.0.0.7", "::1"]:
+        server, host = FakeSmtp(), "relay.acme.example"
+        name_addresses(monkeypatch, {host: ["1.1.1.1", address]})
+        window = a_window("alice@example.com")
 
-    [outcome] = outcomes_of(
-        server, a_window("alice@example.com"), host="relay.acme.example", public_only=True
-    )
+        [outcome] = outcomes_of(server, window, host=host, public_only=True)
 
-    assert isinstance(outcome, SenderBlocked)
-    assert (outcome.code, outcome.is_account) == ("host_inside", True)
-    assert server.said == []
+        assert isinstance(outcome, SenderBlocked), address
+        assert (outcome.code, outcome.is_account) == ("host_inside", True), address
+        assert server.said == [], address
+        monkeypatch.undo()
 
 
 def test_the_address_that_was_looked_at_is_the_one_that_is_connected_to(
@@ -150,30 +156,24 @@ def test_the_envelope_is_one_write_where_the_server_takes_it() -> None:
         assert len([data for data in server.received if data.startswith(words)]) == writes
 
 
-def test_a_server_without_extensions_gets_plain_commands() -> None:
-    server = FakeSmtp(features=())
-
-    assert types(outcomes_of(server, a_window("alice@example.com"))) == [Accepted]
-    assert server.said[1] == "MAIL FROM:<news@acme.example>"
-
-
-def test_one_connection_carries_many_messages() -> None:
-    server = FakeSmtp()
-
-    outcomes_of(server, a_window(*["alice@example.com"] * 9))
-
-    assert server.connection_count == 1
-    assert len(server.journal) == 9
-
-
 def test_a_connection_carries_no_more_messages_than_allowed() -> None:
+    for most, connections in [(4, 3), (9, 1)]:
+        server = FakeSmtp()
+        window = a_window(*["alice@example.com"] * 9)
+
+        outcomes = outcomes_of(server, window, messages_per_connection=most)
+
+        assert types(outcomes) == [Accepted] * 9, most
+        assert server.connection_count == server.said.count("QUIT") == connections, most
+
     server = FakeSmtp()
 
-    outcomes = outcomes_of(server, a_window(*["alice@example.com"] * 9), messages_per_connection=4)
+    async def story(provider: Smtp) -> None:
+        for _ in range(2):
+            assert types(await send(provider, a_window("alice@example.com"))) == [Accepted]
 
-    assert types(outcomes) == [Accepted] * 9
-    assert server.connection_count == 3
-    assert server.said.count("QUIT") == 3
+    at(server, story, messages_per_connection=1)
+    assert server.connection_count == 2
 
 
 def test_no_more_connections_are_open_than_allowed() -> None:
@@ -208,33 +208,35 @@ def test_a_server_that_is_down_is_not_asked_again_for_each_message() -> None:
     assert all("not now" in outcome.detail for outcome in outcomes if isinstance(outcome, NotSent))
 
 
-@pytest.mark.parametrize("farewell", [Fault.CLOSE, Fault.RESET, "421 4.4.2 idle too long"])
-def test_a_line_the_server_gave_up_costs_no_attempt(farewell: str) -> None:
+def test_a_line_the_server_gave_up_costs_no_attempt() -> None:
     """It dies at the next MAIL, before the server can have anything of the message."""
-    server = FakeSmtp()
 
-    async def story(provider: Smtp) -> None:
+    async def story(provider: Smtp, server: FakeSmtp, farewell: str) -> None:
         await send(provider, a_window("alice@example.com"))
         server.faults[Phase.MAIL] = farewell
         server.faulty_connections = 1
 
-        assert types(await send(provider, a_window("bob@example.com"))) == [Accepted]
+        assert types(await send(provider, a_window("bob@example.com"))) == [Accepted], farewell
 
-    at(server, story)
-    assert server.recipients == ["alice@example.com", "bob@example.com"]
-    assert server.connection_count == 2
+    for farewell in (Fault.CLOSE, Fault.RESET, "421 4.4.2 idle too long"):
+        server = FakeSmtp()
+        at(server, partial(story, server=server, farewell=farewell))
+        assert server.recipients == ["alice@example.com", "bob@example.com"], farewell
+        assert server.connection_count == 2, farewell
 
 
-@pytest.mark.parametrize("fault", [Fault.CLOSE, Fault.RESET, "421 4.4.2 idle too long"])
-def test_a_line_that_breaks_when_it_is_asked_is_not_used(fault: Fault) -> None:
-    server = FakeSmtp(faults={Phase.NOOP: fault})
-
+def test_an_idle_line_is_asked_before_it_is_used_and_not_used_when_it_breaks() -> None:
     async def story(provider: Smtp) -> None:
         await send(provider, a_window("alice@example.com"))
         assert types(await send(provider, a_window("bob@example.com"))) == [Accepted]
 
-    at(server, story, idle_check=0)
-    assert server.connection_count == 2
+    for fault in ("", Fault.CLOSE, Fault.RESET, "421 4.4.2 idle too long"):
+        server = FakeSmtp(faults={Phase.NOOP: fault} if fault else {})
+
+        at(server, story, idle_check=0)
+
+        assert server.said.count("NOOP") == 1, fault
+        assert server.connection_count == (2 if fault else 1), fault
 
 
 def test_a_line_on_which_the_server_spoke_unasked_is_not_used() -> None:
@@ -251,17 +253,6 @@ def test_a_line_on_which_the_server_spoke_unasked_is_not_used() -> None:
     assert server.connection_count == 2
 
 
-def test_a_line_that_has_carried_enough_is_closed_after_its_window() -> None:
-    server = FakeSmtp()
-
-    async def story(provider: Smtp) -> None:
-        for _ in range(2):
-            assert types(await send(provider, a_window("alice@example.com"))) == [Accepted]
-
-    at(server, story, messages_per_connection=1)
-    assert server.connection_count == 2
-
-
 def test_a_window_that_finds_no_free_line_is_not_sent() -> None:
     server = FakeSmtp(slow=0.4)
 
@@ -274,18 +265,6 @@ def test_a_window_that_finds_no_free_line_is_not_sent() -> None:
         assert types(await busy) == [Accepted]
 
     at(server, story)
-
-
-def test_an_idle_line_is_asked_before_it_is_used() -> None:
-    server = FakeSmtp()
-
-    async def story(provider: Smtp) -> None:
-        await send(provider, a_window("alice@example.com"))
-        await send(provider, a_window("bob@example.com"))
-
-    at(server, story, idle_check=0)
-    assert server.connection_count == 1
-    assert server.said.count("NOOP") == 1
 
 
 def test_an_idle_line_is_closed_in_the_end() -> None:
@@ -322,37 +301,35 @@ def test_a_line_that_comes_back_after_the_end_is_closed_too() -> None:
 
 
 def test_a_refused_recipient_leaves_nothing_for_the_next_message() -> None:
+    window = a_window("refuse@example.com", "alice@example.com", "refuse@example.com")
     for features in (FEATURES, FEATURES[1:]):
         server = FakeSmtp(features=features)
-        window = a_window("refuse@example.com", "alice@example.com", "refuse@example.com")
 
         assert types(outcomes_of(server, window)) == [Refused, Accepted, Refused], features
         assert server.recipients == ["alice@example.com"], features
         assert server.connection_count == 1, features
 
-
-def test_a_go_ahead_after_a_refused_recipient_is_met_with_an_empty_message() -> None:
+    # A go-ahead after it is met with an empty message.
     server = FakeSmtp(faults={Phase.DATA: "354 go ahead anyway"})
-
-    outcomes = outcomes_of(server, a_window("refuse@example.com", "alice@example.com"))
-
-    assert types(outcomes) == [Refused, Accepted]
+    assert types(outcomes_of(server, window[:2])) == [Refused, Accepted]
     assert [(taken.recipients, bool(taken.data)) for taken in server.journal] == [
         ((), False),
         (("alice@example.com",), True),
     ]
 
-
-def test_a_reset_the_server_refuses_costs_a_line_and_no_attempt() -> None:
+    # A reset that the server refuses costs a line and no attempt.
     server = FakeSmtp(faults={Phase.RSET: "421 4.3.2 closing"})
-
-    outcomes = outcomes_of(server, a_window("refuse@example.com", "alice@example.com"))
-
-    assert types(outcomes) == [Refused, Accepted]
+    assert types(outcomes_of(server, window[:2])) == [Refused, Accepted]
     assert server.connection_count == 2
 
 
-def test_what_the_server_cannot_take_is_refused_here() -> None:
+def test_extensions_are_used_where_a_message_needs_them_and_it_is_refused_without() -> None:
+    server = FakeSmtp()
+    message = a_message("jürgen@bücher.example", content="Subject: x\r\n\r\nä".encode())
+    assert types(outcomes_of(server, [message])) == [Accepted]
+    assert "MAIL FROM:<news@acme.example> SIZE=18 BODY=8BITMIME SMTPUTF8" in server.said
+    assert "RCPT TO:<jürgen@xn--bcher-kva.example>" in server.said
+
     cases: list[tuple[tuple[str, ...], OutgoingMessage, str]] = [
         (("SIZE 40",), a_message(), "too_big"),
         (("SMTPUTF8",), a_message(content="Subject: x\r\n\r\nä".encode()), "8bit_unsupported"),
@@ -370,22 +347,6 @@ def test_what_the_server_cannot_take_is_refused_here() -> None:
         assert isinstance(outcome, Refused), message
         assert outcome.code == code, message
         assert not any(line.startswith(("MAIL", "RCPT")) for line in server.said), message
-
-
-def test_extensions_are_used_where_a_message_needs_them() -> None:
-    server = FakeSmtp()
-    message = a_message("jürgen@bücher.example", content="Subject: x\r\n\r\nä".encode())
-
-    assert types(outcomes_of(server, [message])) == [Accepted]
-    assert "MAIL FROM:<news@acme.example> SIZE=18 BODY=8BITMIME SMTPUTF8" in server.said
-    assert "RCPT TO:<jürgen@xn--bcher-kva.example>" in server.said
-
-
-def test_a_bounce_may_have_no_sender() -> None:
-    server = FakeSmtp()
-
-    assert types(outcomes_of(server, [a_message(sender="")])) == [Accepted]
-    assert server.said[1].startswith("MAIL FROM:<> ")
 
 
 def test_only_a_trusted_certificate_is_accepted(authority: Authority) -> None:
@@ -406,16 +367,20 @@ def test_only_a_trusted_certificate_is_accepted(authority: Authority) -> None:
             assert len(server.journal) == is_trusted, mode
 
 
-def test_a_server_without_starttls_gets_no_message_in_the_open(authority: Authority) -> None:
-    server = FakeSmtp()
+def test_a_server_without_starttls_or_a_known_way_to_log_in_gets_no_message(
+    authority: Authority,
+) -> None:
+    without_tls, without_plain = FakeSmtp(), FakeSmtp(features=("AUTH CRAM-MD5",))
+    window = a_window("alice@example.com")
 
-    [outcome] = outcomes_of(
-        server, a_window("alice@example.com"), tls="starttls", ca_file=authority.ca_file
-    )
-
+    [outcome] = outcomes_of(without_tls, window, tls="starttls", ca_file=authority.ca_file)
     assert isinstance(outcome, SenderBlocked)
     assert outcome.code == "tls_missing"
-    assert server.said == ["EHLO client.example"]
+    assert without_tls.said == ["EHLO client.example"]
+
+    [outcome] = outcomes_of(without_plain, window, username="alice", password="secret")
+    assert isinstance(outcome, SenderBlocked)
+    assert outcome.code == "auth_missing"
 
 
 def test_what_the_server_offered_before_tls_is_forgotten(authority: Authority) -> None:
@@ -429,17 +394,6 @@ def test_what_the_server_offered_before_tls_is_forgotten(authority: Authority) -
     )
 
     assert types(outcomes) == [Accepted]
-
-
-def test_a_server_that_cannot_authenticate_stops_the_sender() -> None:
-    server = FakeSmtp(features=("AUTH CRAM-MD5",))
-
-    [outcome] = outcomes_of(
-        server, a_window("alice@example.com"), username="alice", password="secret"
-    )
-
-    assert isinstance(outcome, SenderBlocked)
-    assert outcome.code == "auth_missing"
 
 
 def test_no_call_is_started_that_could_not_be_waited_for() -> None:
@@ -478,57 +432,35 @@ def test_a_deadline_before_the_dot_is_not_sent(
     assert len(server.said) > 1
 
 
-@pytest.mark.parametrize(
-    ("phase", "expected"),
-    [
-        (Phase.GREETING, NotSent),
-        (Phase.EHLO, NotSent),
-        (Phase.MAIL, NotSent),
-        (Phase.RCPT, NotSent),
-        (Phase.DATA, NotSent),
-        (Phase.BODY, NotSent),
-        (Phase.DOT, InDoubt),
-        (Phase.TAKEN, InDoubt),
-    ],
-)
-def test_a_cancellation_is_not_sent_before_the_dot_and_in_doubt_after_it(
-    phase: Phase, expected: type[Outcome]
-) -> None:
-    server = FakeSmtp(faults={phase: Fault.STALL})
-    content = b"x: y\r\n\r\n" + b"z" * 9_000_000 if phase is Phase.BODY else b"x: y\r\n\r\nz"
-    outcomes: list[Outcome] = []
+def test_a_cancellation_is_not_sent_before_the_dot_and_in_doubt_after_it() -> None:
+    async def story(provider: Smtp, phase: Phase) -> None:
+        content = b"x: y\r\n\r\n" + b"z" * 9_000_000 if phase is Phase.BODY else b"x: y\r\n\r\nz"
+        outcomes: list[Outcome] = []
 
-    async def collect(provider: Smtp) -> None:
-        async for _, outcome in provider.send([a_message(content=content)], boottime() + 60):
-            outcomes.append(outcome)
+        async def collect() -> None:
+            async for _, outcome in provider.send([a_message(content=content)], boottime() + 60):
+                outcomes.append(outcome)
 
-    async def story(provider: Smtp) -> None:
-        task = asyncio.ensure_future(collect(provider))
+        task = asyncio.ensure_future(collect())
         async with asyncio.timeout(60):
-            await server.stalled.wait()
+            await servers[phase].stalled.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        expected = InDoubt if phase in {Phase.DOT, Phase.TAKEN} else NotSent
+        assert types(outcomes) == [expected], phase
 
-    at(server, story)
-    assert types(outcomes) == [expected]
+    phases = (
+        *(Phase.GREETING, Phase.EHLO, Phase.MAIL, Phase.RCPT, Phase.DATA, Phase.BODY, Phase.DOT),
+        Phase.TAKEN,
+    )
+    servers = {phase: FakeSmtp(faults={phase: Fault.STALL}) for phase in phases}
+    for phase, server in servers.items():
+        at(server, partial(story, phase=phase))
 
 
-@pytest.mark.parametrize(
-    ("stage", "received", "expected"),
-    [
-        (Stage.DATA, b"", NotSent),
-        (Stage.BODY, b"", NotSent),
-        (Stage.ANSWER, b"", InDoubt),
-        (Stage.ANSWER, b"250 half an answ", InDoubt),
-        (Stage.ANSWER, b"250 2.0.0 Ok: queued as Q1\r\n", Accepted),
-        (Stage.ANSWER, b"554 5.7.1 spam\r\n", Refused),
-    ],
-)
-def test_an_answer_that_comes_together_with_the_cancellation_counts(
-    stage: Stage, received: bytes, expected: type[Outcome]
-) -> None:
-    async def play() -> None:
+def test_an_answer_that_comes_together_with_the_cancellation_counts() -> None:
+    async def play(stage: Stage, received: bytes) -> Outcome:
         settings = smtp_settings(FakeSmtp(port=25))
         session = Session(settings, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
         frame = framing.frame(a_message())
@@ -538,10 +470,17 @@ def test_an_answer_that_comes_together_with_the_cancellation_counts(
         )
         session.stage = stage
         session.connection.data_received(received)
+        return transaction.interrupted()
 
-        assert type(transaction.interrupted()) is expected
-
-    asyncio.run(play())
+    for stage, received, expected in [
+        (Stage.DATA, b"", NotSent),
+        (Stage.BODY, b"", NotSent),
+        (Stage.ANSWER, b"", InDoubt),
+        (Stage.ANSWER, b"250 half an answ", InDoubt),
+        (Stage.ANSWER, b"250 2.0.0 Ok: queued as Q1\r\n", Accepted),
+        (Stage.ANSWER, b"554 5.7.1 spam\r\n", Refused),
+    ]:
+        assert type(asyncio.run(play(stage, received))) is expected, (stage, received)
 
 
 def test_the_kernel_gives_up_unacknowledged_bytes_no_later_than_we_do() -> None:

@@ -1,12 +1,17 @@
-"""The letters that a program makes: of slices, of a built-in template, and of very long texts."""
+"""The letters that a program makes: of slices, a template, a page of Notion, very long texts."""
 
+import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 
-from postledger.content import slices, versions
+from postledger.content import notion_pages, slices, versions
 from postledger.content.rendering.source import Format, Source, make_script
 from postledger.content.slices import Slice
 from tests.content.golden import specimen
 from tests.content.golden.specimen import Specimen, Way
+from tests.content.notion import every_block, stage
+from tests.fakes import notion
 
 _OHIO = "ocd-division/country:us/state:oh"
 _CLEVELAND = f"{_OHIO}/place:cleveland"
@@ -136,6 +141,20 @@ def _open_seat(name: str, locale: str, values: Mapping[str, str], way: Way) -> S
         values=values,
         locale=locale,
         list_key="open-seat",
+    )
+
+
+def notion_page() -> Specimen:
+    with notion.running() as fake, tempfile.TemporaryDirectory() as folder:
+        page = stage.read(fake, every_block.page(fake), folder=Path(folder))
+    script = notion_pages.make_script(1, page, locale="en", footer=specimen.FOOTER)
+    return Specimen(
+        name="notion-every-block.alice",
+        way=Way.CAMPAIGN,
+        # A page of Notion declares nothing; whoever sends this one has more to say of its readers.
+        script=replace(script, optional=("vip",)),
+        address="alice@example.com",
+        values={"name": "Alice", "vip": True},
     )
 
 

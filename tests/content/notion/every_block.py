@@ -1,10 +1,5 @@
-"""A page with every type of block; run as a program, it prints what becomes of it.
+"""A page with every type of block; run as a program, it writes the golden files anew."""
 
-With --write as its argument, it writes that into the golden files.
-"""
-
-import json
-import sys
 import tempfile
 from pathlib import Path
 
@@ -219,8 +214,7 @@ def parts(rendered: Page) -> dict[str, str]:
 def main() -> None:
     with notion.running() as fake, tempfile.TemporaryDirectory() as folder:
         made = parts(stage.read(fake, page(fake), folder=Path(folder)))
-    sys.stdout.write(json.dumps(made))
-    for name, content in made.items() if "--write" in sys.argv else ():
+    for name, content in made.items():
         (GOLDEN / name).write_text(content)
 
 

@@ -13,7 +13,7 @@ def parse(**properties: object) -> MailoutPage:
     return mailouts.parse({"object": "page", "id": "1", "properties": properties})
 
 
-def test_a_row_is_read_by_the_names_of_its_properties() -> None:
+def test_a_row_is_read_by_the_names_of_its_properties_as_people_write_them() -> None:
     mailout = parse(
         subject=title("News ", run("of November", bold=True)),
         status=state("Send"),
@@ -21,15 +21,10 @@ def test_a_row_is_read_by_the_names_of_its_properties() -> None:
         sent_at=date("2026-11-15T09:00:00.000+01:00"),
         sent_count=number(3),
     )
-
     assert mailout == MailoutPage("1", "News of November", "Send", is_test=True, sent_at=NINE)
 
-
-def test_names_may_be_written_as_people_write_them() -> None:
     page = {"Status": state("Draft", kind="select"), "Is Test": checkbox(checked=True)}
-
     mailout = parse(**page, **{"Sent at": date("2026-11-15")})
-
     assert (mailout.status, mailout.is_test) == ("Draft", True)
     assert mailout.sent_at == datetime(2026, 11, 15, tzinfo=UTC)
 

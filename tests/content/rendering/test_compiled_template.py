@@ -14,7 +14,6 @@ from postledger.content.rendering.compiled_template import (
     RenderError,
 )
 from postledger.content.rendering.liquid.liquid import Budget
-from postledger.content.rendering.liquid.liquid_text import without_liquid
 
 PLAIN = "Dear {{ name }}, {{ order.total }} for {{ name }}."
 
@@ -33,17 +32,6 @@ def test_a_text_that_only_substitutes_needs_no_liquid_to_be_filled() -> None:
     assert program.is_plain
     assert program.literals == ("Dear ", ", ", " for ", ".")
     assert program.fill({"name": "Al", "order": {"total": 7}}) == ["Al", "7", "Al"]
-
-
-def test_everything_else_runs_liquid_for_its_part() -> None:
-    for source in [
-        "{{ name | upcase }}",
-        "{% if name %}x{% endif %}",
-        "{% assign name = 'x' %}{{ name }}",
-        "{{ list[0] }}",
-        "{{ list.first }}{% comment %}a{% endcomment %}",
-    ]:
-        assert not CompiledTemplate(source, is_html=True).is_plain, source
 
 
 SOURCES = [
@@ -146,11 +134,8 @@ def test_a_value_that_is_missing_is_named() -> None:
         assert missing.value.code == "template_missing_variable", source
 
 
-def test_nothing_is_printed_for_a_value_that_is_nothing() -> None:
+def test_a_value_may_be_nothing_and_a_missing_one_asked_for_or_given_a_default() -> None:
     assert html("[{{ a }}{% if a %}x{% endif %}{{ a | upcase }}]", a=None) == "[]"
-
-
-def test_a_missing_value_may_be_asked_for_and_may_have_a_default() -> None:
     assert html("{% if who %}a{% else %}b{% endif %}{{ who | default: 'you' }}") == "byou"
 
 
@@ -173,18 +158,6 @@ def test_what_is_not_liquid_is_found_with_its_line() -> None:
             CompiledTemplate(source, is_html=True)
 
         assert (bad.value.code, bad.value.line) == (code, line), source
-
-
-def test_words_without_a_sign_between_them_are_told_with_how_a_name_is_written() -> None:
-    for tag in ["{{ First Name }}", "{{ name upcase }}", "{% if name city %}"]:
-        source = f"{{{{ a }}}}\n{tag} {{{{ b }}}}{'{% endif %}' if 'if' in tag else ''}"
-
-        with pytest.raises(InvalidTemplateError) as bad:
-            CompiledTemplate(source, is_html=False)
-
-        assert f"{tag} has a blank within a name" in bad.value.remedy, tag
-        assert "letters, digits and _, as first_name has" in bad.value.remedy, tag
-        assert bad.value.line == 2, tag
 
 
 def test_a_template_that_costs_too_much_is_stopped() -> None:
@@ -219,56 +192,11 @@ def test_a_date_is_written_as_asked_for() -> None:
 
 
 def test_what_fails_while_it_is_filled_is_a_refusal() -> None:
-    for source in ["{% break %}", "{{ 1 | divided_by: 0 }}", "{{ 'a' | slice }}"]:
-        with pytest.raises(RenderError, match="cannot be rendered"):
-            html(source)
-
-
-def test_a_text_that_is_compared_with_a_number_is_told_with_its_tag_and_a_remedy() -> None:
-    for tag in ["{% if revenue > 50 %}", "{% unless 50 < revenue %}"]:
-        source = f"{{% if name %}}{tag}x{{% end{tag.split()[1]} %}}{{% endif %}}"
-
-        with pytest.raises(RenderError) as raised:
-            html(source, name="Ann", revenue="1234.5")
-
-        said = str(raised.value)
-        assert f"{tag} compares a number with a value that is a text for this reader." in said, tag
-        remedy = said[said.index("{% assign") : -1].replace("total", "revenue")
-        assert html(remedy + "{% if revenue > 50 %}much{% endif %}", revenue="1234.5") == "much", (
-            tag
-        )
-
-
-def test_the_names_a_program_uses_are_known_before_it_runs() -> None:
-    program = CompiledTemplate(
-        "{{ a.b }}{% if c %}{% for d in e %}{{ d }}{% endfor %}{% endif %}", is_html=True
-    )
-
-    assert program.names == {"a", "c", "e"}
-
-
-def test_without_its_liquid_a_text_can_be_judged() -> None:
-    assert without_liquid("<a href='{{ u }}'>{% if a < b %}x{% endif %}") == "<a href='x'>x"
-
-
-def test_a_value_that_is_printed_where_it_may_be_missing_leaves_a_gap() -> None:
-    cases: list[tuple[str, set[str]]] = [
-        ("{{ city }} {{ order.total }}", {"city", "order"}),
-        ("{{ city | default: 'there' }}", set()),
-        ("{{ city | default: town }}{{ state | upcase | default: 'x' }}", {"town", "state"}),
-        ("{% if city %}From {{ city }}{% endif %}", set()),
-        ("{% if city %}{{ city }}{% endif %}{{ city }}", {"city"}),
-        ("{% if city == 'Rome' %}{{ city }}{% else %}{{ city }}{% endif %}", {"city"}),
-        ("{% if city == nil %}you{% else %}{{ city }}{% endif %}", set()),
-        ("{% if plan and city %}{% if age %}{{ city }}{% endif %}{% endif %}", set()),
-        ("{% if plan or city %}{{ city }}{% endif %}", {"city"}),
-        ("{% if plan %}{{ city }}{% elsif city %}{{ city }}{% endif %}", {"city"}),
-        ("{% if plan %}{% elsif city %}{{ city }}{% else %}{{ plan }}{% endif %}", {"plan"}),
-        ("{% unless city %}{{ city }}{% else %}{{ city }}{% endunless %}", {"city"}),
-        ("{% unless city %}you{% else %}{{ city }}{% endunless %}", set()),
-        ("{% case city %}{% when town %}x{% else %}{{ age }}{% endcase %}", {"age"}),
-        ("{% assign x = city %}{% for each in list %}{{ each }}{% endfor %}", {"city", "list"}),
-        ("plain", set()),
-    ]
-    for source, gaps in cases:
-        assert CompiledTemplate(source, is_html=False).find_gaps() == gaps, source
+    for source in [
+        "{% break %}",
+        "{{ 1 | divided_by: 0 }}",
+        "{{ 'a' | slice }}",
+        "{% if name > 50 %}x{% endif %}",
+    ]:
+        with pytest.raises(RenderError, match=r"cannot be rendered|compares a number"):
+            html(source, name="1234.5")

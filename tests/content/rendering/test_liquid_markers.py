@@ -78,26 +78,16 @@ def test_liquid_without_an_end_is_found_with_its_line() -> None:
         assert read_refusal(text) == ("liquid_unclosed", f"body, line {line}"), text
 
 
-def test_liquid_without_an_end_is_told_which_one_it_lacks() -> None:
-    for text, end in [("{{ name }", "}}"), ("{% if a\nb", "%}"), ("{%- raw -%}x", "{% endraw %}")]:
-        finding = liquid_markers.mark_liquid(text, place="body")
-
-        assert isinstance(finding, Finding), text
-        assert finding.remedy == f"{text[:2]} has no end here; close it with {end}.", text
-
-
-def test_ends_without_a_beginning_are_text() -> None:
-    assert mark_text("@media x{a{b:c}} 100%}").tags == ()
-
-
-def test_nobody_can_type_a_mark() -> None:
+def test_nobody_can_type_a_mark_and_control_characters_stay_in_liquid_alone() -> None:
     mark = mark_text("{{ name }}").text
     imitation = f"{mark} {{{{ name }}}}"
-
     marked = mark_text(imitation)
-
     assert marked.put_back(marked.text) == imitation
     assert marked.text.startswith(mark)
+
+    marked = mark_text("a\x0bb\tc\x7f{{ '\x0b' }}")
+    assert marked.put_back(marked.text) == "a b\tc {{ '\x0b' }}"
+    assert mark_text("@media x{a{b:c}} 100%}").tags == ()
 
 
 def test_the_tags_of_a_block_are_known_to_belong_together() -> None:
@@ -130,14 +120,6 @@ def test_tags_that_print_nothing_are_silent() -> None:
         assert marked.is_silent(marked.text) is is_silent, piece
 
 
-def test_a_place_is_counted_in_the_lines_that_were_written() -> None:
-    marked = mark_text("{% comment %}\n\n{% endcomment %}\nhere")
-
-    place = marked.place(marked.text, marked.text.index("here"))
-
-    assert place == "body, line 4"
-
-
 def test_what_is_hidden_comes_back_as_a_word_a_comment_or_a_declaration() -> None:
     marked = mark_text("")
     word = marked.hide("<b>")
@@ -148,17 +130,8 @@ def test_what_is_hidden_comes_back_as_a_word_a_comment_or_a_declaration() -> Non
     assert marked.put_back(text) == text
 
 
-def test_control_characters_become_spaces_but_not_in_liquid() -> None:
-    marked = mark_text("a\x0bb\tc\x7f{{ '\x0b' }}")
-
-    assert marked.put_back(marked.text) == "a b\tc {{ '\x0b' }}"
-
-
-def test_more_liquid_than_any_mail_needs_is_refused() -> None:
+def test_more_and_deeper_liquid_than_any_mail_needs_is_refused() -> None:
     assert read_refusal("{{ a }}" * 2_001) == ("liquid_too_many", "body")
     assert len(mark_text("{{ a }}" * 2_000).tags) == 2_000
-
-
-def test_liquid_that_is_nested_too_deeply_is_refused() -> None:
     assert read_refusal("{% if a %}" * 31 + "{% endif %}" * 31) == ("liquid_too_deep", "body")
     assert len(mark_text("{% if a %}" * 30 + "{% endif %}" * 30).blocks) == 30

@@ -86,10 +86,6 @@ def test_liquid_stays_in_its_line() -> None:
         assert text(html) == expected, html
 
 
-def test_lines_have_no_blanks_at_their_ends_and_at_most_one_blank_line_follows() -> None:
-    assert plaintext.tidy("\n\na  \n \n\n\nb\t\n\n") == "a\n\nb"
-
-
 def test_what_is_nested_as_deep_as_is_taken_is_not_lost() -> None:
     html = "<table><tbody><tr><td>" * 74 + "a" + "</td></tr></tbody></table>" * 74
 

@@ -8,7 +8,6 @@ from postledger.content.rendering.source import (
     Format,
     Source,
     SourceError,
-    make_fragment_script,
     make_script,
 )
 
@@ -56,15 +55,6 @@ def test_it_is_the_first_text_of_the_body_and_not_in_the_text() -> None:
         assert preheader.find(plain) == "", written_as
 
 
-def test_html_of_our_own_has_one_as_well() -> None:
-    script = make_fragment_script(
-        "News", html="<p>Hi</p>", text="Hi", locale="en", preheader="A & b"
-    )
-
-    assert preheader.find(script.html) == "A & b"
-    assert script.text == "Hi"
-
-
 def test_one_of_an_mj_preview_is_found_and_two_are_refused() -> None:
     html, _text = render(MJML.format(PREVIEW), Format.MJML, " ")
 
@@ -82,11 +72,3 @@ def test_one_that_cannot_stand_alone_is_refused() -> None:
         ("a\0", ("text_unstorable", "preheader")),
     ]:
         assert codes("Hi {% endif %}", Format.MARKDOWN, text) == [expected], text
-
-
-def test_what_is_a_value_counts_as_one_character() -> None:
-    long = "x" * 199 + "{{ name | default: 'a longer name' }}"
-
-    html, _text = render("Hi", Format.MARKDOWN, long, name="Al")
-
-    assert preheader.find(html).endswith("xAl")

@@ -3,7 +3,6 @@
 import contextlib
 import re
 import time
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -18,12 +17,6 @@ from postledger.content.rendering.liquid.liquid_markers import MarkedText
 from postledger.content.rendering.markdown import Rendered
 from postledger.content.rendering.source import Format, Source, SourceError
 
-SOURCES = Path(__file__).with_name("sources")
-WRITTEN = {
-    "everything.ru.md": Source("a", "", Format.MARKDOWN, locale="ru"),
-    "newsletter.en.mjml": Source("a", "", Format.MJML, locale="en"),
-    "invoice.pt.html": Source("a", "", Format.HTML, locale="pt-BR"),
-}
 COLUMN = "<mjml><mj-body><mj-section><mj-column>{}</mj-column></mj-section></mj-body></mjml>"
 ENVIRONMENT = Environment()
 
@@ -32,73 +25,13 @@ def prepared(body: str, written_as: Format = Format.HTML, locale: str = "en") ->
     return source.prepare(Source("a", body, written_as, locale=locale))
 
 
-def sample(name: str) -> Rendered:
-    kind = WRITTEN[name]
-    return prepared((SOURCES / name).read_text(encoding="utf-8"), kind.format, kind.locale)
-
-
 def codes(body: str, written_as: Format = Format.HTML) -> list[tuple[str, str]]:
     with pytest.raises(SourceError) as refused:
         prepared(body, written_as)
     return [(finding.code, finding.place) for finding in refused.value.findings]
 
 
-def test_the_text_of_a_sample_can_be_read() -> None:
-    for name, lines in [
-        (
-            "everything.ru.md",
-            [
-                "Здравствуйте, {{ name }}!",
-                "{% endfor %}",
-                "{% else %}Заказов пока нет: загляните в каталог (https://example.com/catalog).",
-                "     1. он оставит записку;",
-                "> {% if author %}— {{ author }}",
-                "вторая строка, <b>не HTML</b>.",
-            ],
-        ),
-        (
-            "newsletter.en.mjml",
-            [
-                "{% assign year = 2026 %}{{ title }}",
-                "Read on ({{ story.url }}?from=mail&year={{ year }})",
-                "{% endfor %}Book | Price",
-                "{% for book in books %}{{ book.title }} | {{ book.price }}",
-                "You receive this because you asked us to, {{ name }}.",
-            ],
-        ),
-        (
-            "invoice.pt.html",
-            [
-                "{% for note in notes %}* {{ note }}",
-                "    Dúvidas? Estamos à disposição.",
-                "[Assinatura]",
-            ],
-        ),
-    ]:
-        text = sample(name).text
-
-        assert [line for line in lines if line not in text.split("\n")] == [], name
-        assert not re.search(r"[ \t]\n|\n{3}|display|font-family", text), name
-
-
-def test_a_sample_is_one_document_in_its_language() -> None:
-    for name, kind in WRITTEN.items():
-        html = sample(name).html
-
-        assert len(re.findall(r"<html\b|<body\b|<!doctype\b", html, re.IGNORECASE)) == 3, name
-        assert f'<html lang="{kind.locale}"' in html, name
-        assert html.count("<!--footer-->") == (kind.format is not Format.MJML), name
-        assert "<script" not in html, name
-        assert "onclick" not in html, name
-
-
-def test_an_own_text_version_is_taken_as_it_is() -> None:
-    written = Source("a", "<p>b</p>", Format.HTML, text="c\n\n\n{{ d }} ")
-
-    assert source.prepare(written).text == "c\n\n\n{{ d }} "
-
-
-def test_a_whole_document_gets_no_layout() -> None:
+def test_a_whole_document_gets_no_layout_and_keeps_what_a_fragment_loses() -> None:
     for body in [
         "<!DOCTYPE html><p>a</p>",
         "<html><p>a</p></html>",
@@ -108,11 +41,7 @@ def test_a_whole_document_gets_no_layout() -> None:
 
         assert "<!--footer-->" not in html, body
         assert "<p>a</p>" in html, body
-
-
-def test_a_whole_document_keeps_what_a_fragment_loses() -> None:
     document = '<html><body><p class="a" id="b">c</p><!-- d --><form></form></body></html>'
-
     assert prepared(document).html == document.replace("<body>", "<head></head><body>")
 
 
@@ -124,16 +53,13 @@ def test_a_fragment_is_cleaned_and_goes_into_the_layout() -> None:
     assert "<script" not in html
 
 
-def test_html_of_our_own_goes_into_the_layout_as_it_is() -> None:
+def test_html_of_our_own_goes_into_the_layout_as_it_is_and_is_judged() -> None:
     made = source.prepare_fragment('<p class="a">{{ b }}</p>', "b {{ b }}", locale="ar")
 
     assert re.search(r'<p class="a" style="[^"]*">\{\{ b \}\}</p>', made.html)
     assert '<html lang="ar" dir="rtl">' in made.html
     assert made.html.count("<!--footer-->") == 1
     assert made.text == "b {{ b }}"
-
-
-def test_html_of_our_own_is_judged_as_well() -> None:
     for html, text in [
         ("{{ a", ""),
         ("", "{{ a"),
@@ -144,17 +70,16 @@ def test_html_of_our_own_is_judged_as_well() -> None:
             source.prepare_fragment(html, text, locale="en")
 
 
-def test_lines_may_end_as_on_windows() -> None:
-    for written_as in Format:
-        body = {
-            Format.MARKDOWN: "# a\r\n\r\n- b\r\n{% if c %}\r\n- d\r\n{% endif %}\r\n",
-            Format.MJML: "<mjml><mj-body>\r\n{% if c %}\r\n{% endif %}</mj-body></mjml>\r\n",
-            Format.HTML: "<p>a\r\nb</p>\r\n{% if c %}\r\n<p>d</p>{% endif %}",
-        }[written_as]
-
-        assert (
-            prepared(body, written_as).text == prepared(body.replace("\r\n", "\n"), written_as).text
-        ), written_as
+def test_lines_may_end_as_on_windows_and_an_own_text_version_is_taken_as_it_is() -> None:
+    for written_as, body in {
+        Format.MARKDOWN: "# a\r\n\r\n- b\r\n{% if c %}\r\n- d\r\n{% endif %}\r\n",
+        Format.MJML: "<mjml><mj-body>\r\n{% if c %}\r\n{% endif %}</mj-body></mjml>\r\n",
+        Format.HTML: "<p>a\r\nb</p>\r\n{% if c %}\r\n<p>d</p>{% endif %}",
+    }.items():
+        unix = prepared(body.replace("\r\n", "\n"), written_as)
+        assert prepared(body, written_as).text == unix.text, written_as
+    own = Source("a", "<p>b</p>", Format.HTML, text="c\n\n\n{{ d }} ")
+    assert source.prepare(own).text == "c\n\n\n{{ d }} "
 
 
 def test_a_byte_order_mark_is_no_text() -> None:
@@ -174,7 +99,7 @@ def test_a_mark_that_somebody_typed_is_text() -> None:
         assert mark in made.text
 
 
-def test_html_that_would_lose_its_liquid_is_refused() -> None:
+def test_what_would_lose_its_liquid_is_refused() -> None:
     for body, expected in [
         ("<p>\n{{ a", ("liquid_unclosed", "body, line 2")),
         ("{% if a %}\n<p {% if b %}c='d'{% endif %}>", ("liquid_misplaced", "body, line 2")),
@@ -191,21 +116,8 @@ def test_html_that_would_lose_its_liquid_is_refused() -> None:
         ("<title>a", ("markup_unreadable", "body, line 1")),
     ]:
         assert codes(body)[0] == expected, body
-
-
-def test_markdown_whose_conditions_cross_its_blocks_is_refused() -> None:
-    assert codes("- a\n  {% if b %}\n\nc\n{% endif %}", Format.MARKDOWN) == [
-        ("liquid_misplaced", "body, line 2")
-    ]
-
-
-def test_mjml_that_cannot_be_rendered_is_refused() -> None:
-    sheet = "<mj-head><mj-style inline='inline'>td { color: red }</mj-style></mj-head>"
-    body = COLUMN.format("<mj-text padding='1px;{2px'>a</mj-text>").replace(
-        "<mjml>", f"<mjml>{sheet}"
-    )
-
-    assert codes(body, Format.MJML) == [("mjml_invalid", "body")]
+    across = "- a\n  {% if b %}\n\nc\n{% endif %}"
+    assert codes(across, Format.MARKDOWN) == [("liquid_misplaced", "body, line 2")]
 
 
 def test_what_cannot_be_read_is_refused_with_its_place() -> None:
@@ -258,7 +170,6 @@ HOSTILE = [
         "<div>", "<", "{{", "{% if a %}b{% endif %}", "]]>",
     )),
 ]
-# fmt: on
 # fmt: on
 
 

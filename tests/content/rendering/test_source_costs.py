@@ -3,8 +3,7 @@
 import pytest
 
 from postledger.content.rendering import mail_preview
-from postledger.content.rendering.html import checks, html_tokens
-from postledger.content.rendering.html.html_tokens import LineNumbers
+from postledger.content.rendering.html import checks
 from postledger.content.rendering.letter import Letter, LetterError, Script
 from postledger.content.rendering.source import Format, Source, SourceError, make_script
 
@@ -41,10 +40,6 @@ def test_html_of_too_many_tags_and_attributes_is_refused() -> None:
         assert finding.code == "markup_too_complex"
 
 
-def test_no_more_than_twenty_things_are_said_about_one_text() -> None:
-    assert len(refusal("<p a{{ a }}>x</p>" * 1_900, Format.HTML)) == 20
-
-
 def test_of_faults_and_warnings_twenty_are_reported_and_faults_come_first() -> None:
     pictures = "<img src='https://a.example/b.png'>" * 100
     sound = Script("Hello", f"<p>{pictures}</p>", "Hello")
@@ -55,32 +50,6 @@ def test_of_faults_and_warnings_twenty_are_reported_and_faults_come_first() -> N
 
     assert [finding.code for finding in warnings] == ["alt_missing"] * 20
     assert [finding.code for finding in both] == ["unknown_variable", *["alt_missing"] * 19]
-
-
-def test_what_is_wrong_again_and_again_on_a_line_is_said_once() -> None:
-    [finding] = checks.check_html("<p>" + "<a ping='x'>y</a>" * 10)
-
-    assert finding.code == "attribute_refused"
-
-
-def test_the_line_of_every_offset_is_that_of_counting() -> None:
-    for text in ["", "\n", "a\n\nb\nc", "no line ends", "\n\n\n"]:
-        lines = LineNumbers(text)
-
-        for offset in range(len(text) + 1):
-            assert lines.at(offset) == text.count("\n", 0, offset) + 1, text
-
-
-def test_a_character_may_have_a_number_of_any_length() -> None:
-    for written, expected in [
-        ("&amp;&#65;&#x41;", "&AA"),
-        ("&#" + "0" * 5_000 + "65;", "A"),
-        ("&#" + "9" * 5_000 + ";b", "\ufffdb"),
-        ("&#" + "9" * 5_000, "\ufffd"),
-        ("&#0;", "\ufffd"),
-        ("&#x" + "0" * 5_000 + "41;", "A"),
-    ]:
-        assert html_tokens.decode(written) == expected, written
 
 
 def test_a_number_of_many_digits_hides_no_script_and_breaks_no_check() -> None:

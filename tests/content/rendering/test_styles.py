@@ -70,26 +70,16 @@ def test_liquid_in_styles_is_kept() -> None:
         assert kept in inlined(html), html
 
 
-def test_an_older_doctype_is_kept() -> None:
-    doctype = '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Transitional//EN" "http://a.b/c.dtd">'
-    html = f"{doctype}<html><head></head><body><p>d</p></body></html>"
-
-    assert inlined(html) == html
-
-
-def test_rules_under_a_condition_are_not_written_into_elements() -> None:
-    html = inlined("{% if a %}<style>p{b:c}</style>{% endif %}<style>p{d:e}</style></style><p>f")
-
-    assert '<p style="d: e;">f</p>' in html
-
-
-def test_no_style_sheet_is_fetched_from_a_network() -> None:
+def test_no_style_sheet_is_fetched_from_a_network_or_a_disk(tmp_path: Path) -> None:
+    sheet = tmp_path / "a.css"
+    sheet.write_text("p{color:red}")
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0.3)
         address = f"http://127.0.0.1:{server.getsockname()[1]}/a.css"
 
         html = inlined(
             f'<base href="{address}"><link rel="stylesheet" href="{address}">'
+            f'<link rel="stylesheet" href="{sheet}"><link rel="stylesheet" href="file://{sheet}">'
             f'<link rel="stylesheet" href="b.css"><style>@import url("{address}");</style><p>c'
         )
 
@@ -98,24 +88,10 @@ def test_no_style_sheet_is_fetched_from_a_network() -> None:
             server.accept()
 
 
-def test_no_style_sheet_is_read_from_a_disk(tmp_path: Path) -> None:
-    sheet = tmp_path / "a.css"
-    sheet.write_text("p{color:red}")
-
-    html = inlined(
-        f'<link rel="stylesheet" href="{sheet}"><link rel="stylesheet" href="file://{sheet}"><p>b'
-    )
-
-    assert "<p>b</p>" in html
-
-
-def test_rules_that_would_take_very_long_are_refused() -> None:
+def test_rules_that_would_take_very_long_are_refused_and_those_of_a_large_mail_taken() -> None:
     for html in [
         "<style>" + "".join(f"*{{a{number}:b}}" for number in range(201)) + "</style><p>",
         "<style>" + "p{a:b}" * 1_001 + "</style>" + "<p>" * 2_000,
     ]:
         assert [finding.code for finding in styles.findings(html)] == ["css_too_complex"], html
-
-
-def test_the_rules_of_a_large_mail_are_taken() -> None:
     assert styles.findings("<style>" + "p{a:b;c:d}" * 500 + "</style>" + "<p>" * 3_000) == []
