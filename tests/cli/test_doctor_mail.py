@@ -89,24 +89,28 @@ def test_an_smtp_server_that_refuses_the_password_is_named_with_its_words() -> N
     assert "hunter2" not in report.output
 
 
-def test_a_dead_smtp_server_is_to_be_mended_or_named_anew() -> None:
-    installations.attach_account(port=1)
-
-    report = doctor()
-
-    assert report.level("senders") == "problem"
-    assert "nothing takes connections there" in report.text("senders")
-    assert "postledger account update acme relay --set host=HOST" in report.text("senders")
-
-
-def test_a_silent_smtp_server_is_waited_for_five_seconds_only() -> None:
+def test_a_dead_or_silent_smtp_server_and_an_account_sealed_under_another_key_are_told(
+    settings: Settings,
+) -> None:
     with installations.smtp(FakeSmtp(faults={Phase.GREETING: Fault.STALL})) as server:
         installations.attach_account(port=server.port)
-        report = doctor()
+        silent = doctor()
+    dead = doctor()
+    settings.SECRET_KEY = "another-" + "y" * 50
+    sealed = doctor()
 
-    assert report.level("senders") == "problem"
-    assert "The server gave no answer within 5 seconds." in report.text("senders")
-    assert "Check the name of the server, the port and the encryption." in report.text("senders")
+    update = "postledger account update acme relay"
+    for report, words in (
+        (silent, "The server gave no answer within 5 seconds."),
+        (silent, "Check the name of the server, the port and the encryption."),
+        (dead, "nothing takes connections there"),
+        (dead, f"{update} --set host=HOST"),
+        (sealed, "sealed under another SECRET_KEY"),
+        (sealed, "postledger account reseal"),
+        (sealed, f"{update} --anew"),
+    ):
+        assert report.level("senders") == "problem"
+        assert words in report.text("senders")
 
 
 def test_logging_in_sends_nothing() -> None:
@@ -117,18 +121,6 @@ def test_logging_in_sends_nothing() -> None:
     assert report.level("senders") == "ok", report.output
     verbs = [command.partition(" ")[0] for command in server.said]
     assert verbs == ["EHLO", "AUTH", "QUIT"]
-
-
-def test_an_account_sealed_under_another_key_is_to_be_entered_again(settings: Settings) -> None:
-    installations.attach_account(port=1)
-
-    settings.SECRET_KEY = "another-" + "y" * 50
-    report = doctor()
-
-    assert report.level("senders") == "problem"
-    assert "sealed under another SECRET_KEY" in report.text("senders")
-    assert "postledger account reseal" in report.text("senders")
-    assert "postledger account update acme relay --anew" in report.text("senders")
 
 
 def test_a_missing_secret_key_is_reported_among_the_rest(settings: Settings) -> None:
@@ -203,12 +195,6 @@ def test_a_lease_that_nobody_sweeps_is_a_problem() -> None:
     assert report.level("upkeep") == "problem"
     assert "expired 5 minutes ago" in report.text("upkeep")
     assert "postledger worker --beat" in report.text("upkeep")
-
-
-def test_a_span_is_told_in_the_largest_unit_that_counts_two() -> None:
-    words = {1: "1 seconds", 119: "119 seconds", 120: "2 minutes", 7200: "2 hours", 2e5: "2 days"}
-
-    assert {seconds: work.format_duration(seconds) for seconds in words} == words
 
 
 def test_a_key_of_hashes_that_was_sealed_under_a_lost_secret_is_a_problem(
