@@ -117,30 +117,47 @@ def test_a_quota_that_the_key_may_not_read_is_told_and_is_no_error() -> None:
     assert [result.level for result in check_quotas()] == [Level.OK]
 
 
-def source(
-    credits_: Credits, folder: Path, token: str = TOKEN, path: str = "data.0.left"
-) -> list[str]:
+def source(credits_: Credits, folder: Path, token: str = TOKEN) -> list[str]:
     (folder / "token").write_text(f"{token}\n")
     secret = f"token={folder / 'token'}"
     where = ["--url", credits_.url, "--path", "data.0.left", "--secret", secret]
     return ["quota", "acme", "relay", *where]
 
 
-def test_the_quota_of_an_smtp_account_is_read_at_a_url(
+def test_the_quota_of_an_smtp_account_is_read_at_a_url_until_it_is_removed(
     relay: ProviderAccount, credits_: Credits, tmp_path: Path
 ) -> None:
     first, second = run(*source(credits_, tmp_path))
 
     assert first == 'The quota of account "relay": 4,200 mails left.'
     assert second.startswith("Read 20")
-    assert "  quota: 4,200 mails left, read 20" in run("list", "acme")[0]
     outgoing = queries.outgoing(cast.sender().pk)
     assert outgoing
     assert outgoing.limits.quota
     assert outgoing.limits.quota.remaining == 4200
 
+    credits_.left = "many"  # a failure leaves the last figure
+    refusal("quota", "acme", "relay")
+    [line] = run("list", "acme")
+    assert "quota: 4,200 mails left" in line
+    assert "quota not read since" in line
+
     credits_.left = 0
     assert run("quota", "acme", "relay")[0] == 'The quota of account "relay": 0 mails left.'
+
+    former = AccountQuota.objects.get().sync_id
+    assert run("quota", "acme", "relay", "--remove") == [
+        'The quota of account "relay" is read no more.'
+    ]
+    outgoing = queries.outgoing(cast.sender().pk)
+    assert outgoing
+    assert outgoing.limits.quota is None
+    assert "name a URL where it can be read" in refusal("quota", "acme", "relay")
+    before = ProviderAccount.objects.get().sealed_quota_source
+    credits_.left = 7
+    run(*source(credits_, tmp_path))
+    row = AccountQuota.objects.get()
+    assert (before, row.remaining, row.sync_id) == (None, 7, former + 1)
 
 
 def test_the_source_is_stored_sealed_for_its_workspace_and_resealed(
@@ -186,39 +203,6 @@ def test_a_reading_that_fails_says_why_and_repeats_no_secret(
     assert "url-secret" not in printed
 
 
-def test_a_failure_leaves_the_last_figure(
-    relay: ProviderAccount, credits_: Credits, tmp_path: Path
-) -> None:
-    run(*source(credits_, tmp_path))
-    credits_.left = "many"
-
-    refusal("quota", "acme", "relay")
-
-    [line] = run("list", "acme")
-    assert "quota: 4,200 mails left" in line
-    assert "quota not read since" in line
-
-
-def test_a_removed_source_ends_the_limit_and_another_one_begins_anew(
-    relay: ProviderAccount, credits_: Credits, tmp_path: Path
-) -> None:
-    run(*source(credits_, tmp_path))
-
-    assert run("quota", "acme", "relay", "--remove") == [
-        'The quota of account "relay" is read no more.'
-    ]
-
-    outgoing = queries.outgoing(cast.sender().pk)
-    assert outgoing
-    assert outgoing.limits.quota is None
-    assert "quota" not in run("list", "acme")[0]
-    assert "name a URL where it can be read" in refusal("quota", "acme", "relay")
-    credits_.left = 7
-    run(*source(credits_, tmp_path))
-    row = AccountQuota.objects.get()
-    assert (row.remaining, row.sync_id) == (7, 2)
-
-
 def test_a_wrong_source_is_refused_without_its_values(
     relay: ProviderAccount, tmp_path: Path
 ) -> None:
@@ -233,20 +217,11 @@ def test_a_wrong_source_is_refused_without_its_values(
     assert "url-secret" not in text
     assert "a\nb" not in text
     assert ProviderAccount.objects.get().sealed_quota_source is None
-
-
-def test_a_provider_that_says_its_quota_needs_no_url(relay: ProviderAccount) -> None:
     provider_accounts.create_account(
-        relay.workspace_id,
-        name="ses",
-        kind="ses",
-        settings={"region": "eu-west-1"},
-        actor="test",
+        relay.workspace_id, name="ses", kind="ses", settings={"region": "eu-west-1"}, actor="test"
     )
-
-    text = refusal("quota", "acme", "ses", "--url", "https://api.example.com/", "--path", "left")
-
-    assert "says its quota itself" in text
+    own = refusal("quota", "acme", "ses", "--url", "https://api.example.com/", "--path", "left")
+    assert "says its quota itself" in own
 
 
 def test_the_account_of_another_workspace_is_unknown(relay: ProviderAccount) -> None:
@@ -263,6 +238,10 @@ def test_the_account_of_another_workspace_is_unknown(relay: ProviderAccount) -> 
 
 
 def test_a_rate_is_set_and_taken_back(relay: ProviderAccount) -> None:
+    for rate in ("-1", "nan", "inf", "fast", "1e-320", "10001"):
+        assert "such as 5 or 0.5" in refusal("rate", "acme", "relay", rate)
+    assert "No mail would ever go" in refusal("rate", "acme", "relay", "0")
+
     assert run("rate", "acme", "relay", "2.5") == [
         'Account "relay" sends at most 2.5 mails a second.'
     ]
@@ -277,20 +256,10 @@ def test_a_rate_is_set_and_taken_back(relay: ProviderAccount) -> None:
     assert ProviderAccount.objects.get().rate_per_second is None
 
 
-def test_a_rate_at_which_nobody_can_send_is_refused(relay: ProviderAccount) -> None:
-    for rate in ("-1", "nan", "inf", "fast", "1e-320", "10001"):
-        assert "such as 5 or 0.5" in refusal("rate", "acme", "relay", rate)
-    assert "No mail would ever go" in refusal("rate", "acme", "relay", "0")
-
-
-def fail_for(account: ProviderAccount, **ago: float) -> None:
-    AccountQuota.objects.create(
-        account=account, failed_since=Now() - timedelta(**ago), error="It did not answer."
-    )
-
-
 def test_the_doctor_names_a_quota_that_was_not_read_for_long(relay: ProviderAccount) -> None:
-    fail_for(relay, minutes=2)
+    AccountQuota.objects.create(
+        account=relay, failed_since=Now() - timedelta(minutes=2), error="It did not answer."
+    )
     assert doctor().level("quotas") == "ok"
     AccountQuota.objects.update(failed_since=Now() - timedelta(hours=3))
 
@@ -298,7 +267,6 @@ def test_the_doctor_names_a_quota_that_was_not_read_for_long(relay: ProviderAcco
 
     assert report.level("quotas") == "warning"
     assert "The quota of account relay of acme could not be read for 3 hours" in report.output
-    assert "its mail goes without it: It did not answer." in report.output
     assert "postledger account quota acme relay" in report.text("quotas")
     Sender.objects.update(account=None)  # nobody uses it
     assert doctor().level("quotas") == "ok"

@@ -76,9 +76,10 @@ def test_audit_of_a_database_without_its_constraints_says_what_to_run() -> None:
         run("audit")
 
 
-def test_why_tells_a_delivery_by_its_id() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.book(stream_id, busy)
+def test_why_tells_a_delivery_by_its_id_or_the_providers() -> None:
+    stream_id = cast.stream(mails=2)
+    cast.book(stream_id, busy, size=1)
+    cast.book(stream_id, sent, size=1)
 
     output = run("why", str(DeliveryId(stream_id, 0).uuid()))
 
@@ -92,35 +93,9 @@ def test_why_tells_a_delivery_by_its_id() -> None:
         "  What will move it: the next attempt is made.",
         "  What you can do: Nothing, unless the provider's answer names what to mend.",
     ]
-
-
-def test_why_tells_a_delivery_by_the_providers_id() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.book(stream_id, sent)
-
-    output = run("why", "ses-0")
-
-    assert output[-1].startswith("It was accepted as ses-0 at 20")
-    assert output[-1].endswith("UTC, after 1 attempt.")
-
-
-def test_why_tells_a_whole_doubt() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.lose(stream_id)
-
-    output = run("why", str(DeliveryId(stream_id, 0).uuid()))
-
-    assert "its worker was lost while the mail was with the provider" in output[2]
-    assert output[3].startswith("It has been in doubt since 20")
-    assert output[5].startswith("Sending it again is refused before 20")
-    assert (
-        output[6]
-        == "Of its sender: no events are expected: its account has no topic and no webhook."
-    )
-    assert output[7].startswith("in_doubt since 20")
-    assert output[-1].endswith(
-        f"then decide: postledger resolve {DeliveryId(stream_id, 0).uuid()}."
-    )
+    accepted = run("why", "ses-1")[-1]
+    assert accepted.startswith("It was accepted as ses-1 at 20")
+    assert accepted.endswith("UTC, after 1 attempt.")
 
 
 def test_why_tells_a_stream_by_its_number() -> None:
@@ -161,16 +136,6 @@ def test_partitions_makes_the_coming_months_and_lists_all() -> None:
     assert not [line for line in again if line.startswith("Created")]
 
 
-def test_partitions_drops_a_month_that_is_done() -> None:
-    stream_id = cast.stream(mails=2, now=PAST)
-    cast.book(stream_id, sent)
-
-    output = run("partitions", "--drop", "2019-05")
-
-    assert output[0] == "Dropped partitions for 2019-05."
-    assert not [line for line in output[1:] if line.startswith("2019-05")]
-
-
 def test_partitions_refuses_to_drop_live_batches_and_doubts_until_they_are_resolved() -> None:
     stream_id = cast.stream(mails=1, now=PAST)
     with pytest.raises(CommandError, match=r"2019-05 stays.*cancel their streams"):
@@ -182,7 +147,9 @@ def test_partitions_refuses_to_drop_live_batches_and_doubts_until_they_are_resol
 
     ledger.resolve(stream_id, [SeenDelivery(0, 1)], decision=Decision.COUNT_AS_SENT, actor="bob")
 
-    assert run("partitions", "--drop", "2019-05")[0] == "Dropped partitions for 2019-05."
+    output = run("partitions", "--drop", "2019-05")
+    assert output[0] == "Dropped partitions for 2019-05."
+    assert not [line for line in output[1:] if line.startswith("2019-05")]
 
 
 def test_partitions_refuses_what_is_no_month_or_not_there() -> None:

@@ -96,11 +96,16 @@ def test_a_dead_database_hides_neither_broker_nor_redis() -> None:
         assert subject in report.text("examined")
 
 
-def test_a_missing_database_is_to_be_created(django_db_setup: None) -> None:
-    report = doctor_elsewhere(DATABASE_URL=installations.database_url("postledger_nowhere"))
+def test_a_missing_database_is_to_be_created_and_an_unknown_role_to_be_named_anew(
+    django_db_setup: None,
+) -> None:
+    missing = doctor_elsewhere(DATABASE_URL=installations.database_url("postledger_nowhere"))
+    stranger = installations.database_url().replace("//postgres", "//nobody_at_all", 1)
+    unknown = doctor_elsewhere(DATABASE_URL=stranger)
 
-    assert report.problems == {"database"}
-    assert "Run createdb postledger_nowhere, then postledger migrate." in report.text("database")
+    assert missing.problems == unknown.problems == {"database"}
+    assert "Run createdb postledger_nowhere, then postledger migrate." in missing.text("database")
+    assert "DATABASE_URL" in unknown.text("database")
 
 
 def test_what_postgresql_says_decides_the_remedy() -> None:
@@ -116,17 +121,6 @@ def test_what_postgresql_says_decides_the_remedy() -> None:
         finding = postgres.judge_refusal(text, name="postledger")
         assert finding.level is Level.PROBLEM, text
         assert finding.remedy.startswith(remedy), text
-
-
-def test_a_role_that_postgresql_does_not_know_is_named_as_the_trouble(
-    django_db_setup: None,
-) -> None:
-    stranger = installations.database_url().replace("//postgres", "//nobody_at_all", 1)
-
-    report = doctor_elsewhere(DATABASE_URL=stranger)
-
-    assert report.problems == {"database"}
-    assert "DATABASE_URL" in report.text("database")
 
 
 def test_a_fresh_database_is_to_be_migrated(django_db_setup: None) -> None:
@@ -148,46 +142,34 @@ def test_a_database_of_another_version_is_to_be_left_to_that_version() -> None:
     assert "Run that version of Postledger" in report.text("migrations")
 
 
-def test_missing_partitions_are_to_be_made(migrated: str) -> None:
-    report = doctor_elsewhere(DATABASE_URL=migrated)
-
-    assert report.level("partitions") == "problem"
-    assert "Run postledger partitions" in report.text("partitions")
-
-
-def test_a_missing_next_month_is_a_warning(migrated: str) -> None:
+def test_missing_partitions_are_to_be_made_and_a_missing_next_month_is_a_warning(
+    migrated: str,
+) -> None:
+    missing = doctor_elsewhere(DATABASE_URL=migrated)
     with installations.fresh_database(migrated.rpartition("/")[2]) as name:
         url = installations.database_url(name)
         assert installations.run("partitions", "--ahead", "0", DATABASE_URL=url).returncode == 0
+        next_month = doctor_elsewhere(DATABASE_URL=url)
 
-        report = doctor_elsewhere(DATABASE_URL=url)
-
-    assert report.level("partitions") == "warning"
-    assert "Run postledger partitions" in report.text("partitions")
+    for report, level in ((missing, "problem"), (next_month, "warning")):
+        assert report.level("partitions") == level
+        assert "Run postledger partitions" in report.text("partitions")
 
 
 def test_a_database_that_keeps_less_than_the_ledger_needs_is_a_problem(migrated: str) -> None:
     setting = "default_transaction_isolation"
     with altered(migrated, f"SET {setting} = 'repeatable read'", f"RESET {setting}"):
         report = doctor_elsewhere(DATABASE_URL=migrated)
+    with altered(migrated, "SET synchronous_commit = off", "RESET synchronous_commit"):
+        overruled = doctor_elsewhere(DATABASE_URL=migrated)
 
     assert report.level("server") == "problem"
     assert report.output.count(f"RESET {setting}") == 1
     assert report.level("migrations") == "ok"  # it is reachable, so the rest is examined
+    assert overruled.level("server") == "ok"
 
 
-def test_a_database_that_is_set_to_forget_does_not_for_us(migrated: str) -> None:
-    with altered(migrated, "SET synchronous_commit = off", "RESET synchronous_commit"):
-        report = doctor_elsewhere(DATABASE_URL=migrated)
-
-    assert report.level("server") == "ok"
-
-
-SOUND = {
-    "fsync": "on",
-    "full_page_writes": "on",
-    "synchronous_commit": "on",
-}
+SOUND = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 
 
 def test_a_server_that_forgets_is_a_problem_and_one_that_waits_longer_is_none() -> None:
@@ -259,14 +241,9 @@ def test_a_clock_that_is_wrong_is_found(
 
 
 def test_a_small_difference_is_no_skew() -> None:
-    levels = {
-        0.0: Level.OK,
-        2.0: Level.OK,
-        -2.0: Level.OK,
-        2.1: Level.WARNING,
-        -30.0: Level.WARNING,
-        30.1: Level.PROBLEM,
-        -3600.0: Level.PROBLEM,
-    }
-
-    assert {offset: postgres.judge_clock(offset).level for offset in levels} == levels
+    for level, offsets in {
+        Level.OK: (0.0, 2.0, -2.0),
+        Level.WARNING: (2.1, -30.0),
+        Level.PROBLEM: (30.1, -3600.0),
+    }.items():
+        assert {postgres.judge_clock(offset).level for offset in offsets} == {level}

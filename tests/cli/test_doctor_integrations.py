@@ -16,45 +16,28 @@ def acme() -> int:
     return workspaces.create_workspace("acme", actor="alice")
 
 
-def test_without_integrations_there_is_nothing_to_do(acme: int) -> None:
-    assert doctor().level("integrations") == "ok"
-
-
 def test_what_the_environment_has_and_nobody_took_is_to_be_set_up(
     acme: int, settings: Settings
 ) -> None:
+    without = doctor()
+    globex = workspaces.create_workspace("globex", actor="alice")
+    integrations.set_integration(
+        globex, IntegrationKind.NOTION, changes={"token": "ntn_other"}, actor="alice"
+    )
     settings.NOTION_TOKEN = "ntn_hunter2"
     settings.NOTION_DB_ERRORS = "aaaaaaaa-0000-4000-8000-000000000002"
 
     before = doctor()
     command_line.run("setup")
     after = doctor()
+    integrations.remove_integration(acme, IntegrationKind.NOTION, actor="alice")
+    removed = doctor()
 
     assert before.level("integrations") == "warning"
     assert "NOTION_TOKEN, NOTION_DB_ERRORS" in before.text("integrations")
     assert "Run postledger setup" in before.text("integrations")
     assert "hunter2" not in before.output
-    assert after.level("integrations") == "ok"
-
-
-def test_what_was_removed_is_not_asked_for_again(acme: int, settings: Settings) -> None:
-    settings.NOTION_TOKEN = "ntn_hunter2"
-    command_line.run("setup")
-    integrations.remove_integration(acme, IntegrationKind.NOTION, actor="alice")
-
-    assert doctor().level("integrations") == "ok"
-
-
-def test_what_another_workspace_has_is_not_what_the_environment_offers(
-    acme: int, settings: Settings
-) -> None:
-    globex = workspaces.create_workspace("globex", actor="alice")
-    integrations.set_integration(
-        globex, IntegrationKind.NOTION, changes={"token": "ntn_other"}, actor="alice"
-    )
-    settings.NOTION_TOKEN = "ntn_hunter2"
-
-    assert doctor().level("integrations") == "warning"
+    assert {report.level("integrations") for report in (without, after, removed)} == {"ok"}
 
 
 def test_what_was_sealed_under_a_lost_key_is_named_with_the_command_that_mends_it(

@@ -37,17 +37,16 @@ def test_each_call_prints_a_new_code_and_the_earlier_one_stops_working() -> None
 
 
 @pytest.mark.django_db
-def test_the_url_is_the_public_one_where_there_is_one(settings: LazySettings) -> None:
+def test_the_url_is_the_public_one_where_there_is_one_and_else_of_this_machine(
+    settings: LazySettings,
+) -> None:
     Workspace.objects.create(name="default")
+    assert first_run_notice.find_url() == URL
+    assert first_run_notice.find_url(host=EVERYWHERE, port=81) == "http://127.0.0.1:81/first-run"
     settings.PUBLIC_URL = "https://mail.acme.example/"
 
     assert "https://mail.acme.example/first-run" in print_code()
     assert first_run_notice.find_url(host=EVERYWHERE, port=81).startswith("https://mail.acme")
-
-
-def test_a_server_on_every_address_is_visited_on_this_machine() -> None:
-    assert first_run_notice.find_url() == URL
-    assert first_run_notice.find_url(host=EVERYWHERE, port=81) == "http://127.0.0.1:81/first-run"
 
 
 @pytest.mark.django_db

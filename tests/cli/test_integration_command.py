@@ -72,23 +72,15 @@ def test_setup_takes_what_the_environment_has_and_says_that_the_row_counts(
     assert admin.admits("correct horse battery")
 
 
-def test_without_any_of_these_variables_setup_fills_nothing(environment: Settings) -> None:
+def test_a_variable_that_is_added_later_is_taken_at_the_next_setup(environment: Settings) -> None:
     environment.NOTION_TOKEN = environment.NOTION_DB_MAILOUTS = environment.ADMIN_PASSWORD = ""
     environment.SUPABASE_URL = environment.SUPABASE_SERVICE_ROLE_KEY = ""
-
-    assert set_up() == []
-
-    assert not Integration.objects.exists()
-
-
-def test_a_variable_that_is_added_later_is_taken_at_the_next_setup(environment: Settings) -> None:
-    token, environment.NOTION_TOKEN, environment.NOTION_DB_MAILOUTS = "ntn_hunter2", "", ""
-    before = set_up()
-    environment.NOTION_TOKEN = token
+    before, filled = set_up(), Integration.objects.exists()
+    environment.NOTION_TOKEN = "ntn_hunter2"
 
     after = set_up()
 
-    assert not any("NOTION" in line for line in before)
+    assert (before, filled) == ([], False)
     assert [line.partition(";")[0] for line in after] == [
         'Created integration "notion" from NOTION_TOKEN'
     ]
@@ -96,43 +88,26 @@ def test_a_variable_that_is_added_later_is_taken_at_the_next_setup(environment: 
 
 def test_an_environment_that_differs_changes_nothing_and_is_named(environment: Settings) -> None:
     set_up()
+    same = set_up()
+    environment.NOTION_TOKEN = environment.SUPABASE_SERVICE_ROLE_KEY = ""
+    gone = set_up()
     environment.NOTION_TOKEN, environment.NOTION_DB_ERRORS = "ntn_other", ERRORS
     environment.ADMIN_PASSWORD = "a swordfish of steel"
 
     output = set_up()
 
     differs = "the database has other values. postledger integration set default"
+    assert same == gone == []
     assert output == [
         f"Ignored NOTION_TOKEN, NOTION_DB_ERRORS: {differs} notion changes them.",
         f"Ignored ADMIN_PASSWORD: {differs} admin changes them.",
     ]
     assert integrations.notion(first()) == NotionSettings(token="ntn_hunter2", mailouts=MAILOUTS)
 
-
-def test_setup_repeated_has_nothing_to_say_also_when_a_secret_left_the_environment(
-    environment: Settings,
-) -> None:
-    set_up()
-    same = set_up()
-    environment.NOTION_TOKEN = environment.SUPABASE_SERVICE_ROLE_KEY = ""
-
-    assert same == set_up() == []
-    assert integrations.notion(first()) == NotionSettings(token="ntn_hunter2", mailouts=MAILOUTS)
-
-
-def test_what_was_removed_is_not_brought_back_by_the_next_start(environment: Settings) -> None:
-    set_up()
-    output = command_line.run("integration", "remove", "default", "notion")
-
-    again = set_up()
-
-    assert output == [
-        'Removed integration "notion" of workspace "default"; setup does not recreate it.'
-    ]
-    [line] = again
-    assert line == (
-        "Ignored NOTION_TOKEN, NOTION_DB_MAILOUTS: the database has other values."
-        " postledger integration set default notion changes them."
+    command_line.run("integration", "remove", "default", "notion")
+    environment.NOTION_TOKEN, environment.NOTION_DB_ERRORS = "ntn_hunter2", ""
+    assert (
+        set_up()[0] == f"Ignored NOTION_TOKEN, NOTION_DB_MAILOUTS: {differs} notion changes them."
     )
     assert integrations.notion(first()) is None
 
@@ -177,28 +152,28 @@ def test_the_first_workspace_is_filled_whatever_it_is_called(environment: Settin
     assert set(Integration.objects.values_list("workspace__name", flat=True)) == {"Zebra & Co"}
 
 
-def test_any_workspace_is_connected_by_a_command(acme: int, token: Path) -> None:
+def test_any_workspace_is_connected_by_a_command_and_no_settings_are_listed(
+    acme: int, token: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none = command_line.run("integration", "remove", "acme", "notion")
     output = command_line.run(
         *("integration", "set", "acme", "notion", "--secret", f"token={token}"),
         *("--set", f"mailouts={MAILOUTS}"),
     )
     command_line.run("integration", "set", "acme", "notion", "--set", f"errors={ERRORS}")
     command_line.run("integration", "set", "acme", "notion", "--unset", "mailouts")
-
-    assert output == ['Set integration "notion" of workspace "acme".']
-    assert integrations.notion(acme) == NotionSettings(token="ntn_hunter2", errors=ERRORS)
-
-
-def test_the_admins_password_is_read_from_standard_input(
-    acme: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(sys, "stdin", StringIO("correct horse battery\n"))
-
     command_line.run("integration", "set", "acme", "admin", "--secret", "password=-")
 
+    assert none == ['Workspace "acme" has no integration "notion".']
+    assert output == ['Set integration "notion" of workspace "acme".']
+    assert integrations.notion(acme) == NotionSettings(token="ntn_hunter2", errors=ERRORS)
     admin = integrations.admin(acme)
     assert admin
     assert admin.admits("correct horse battery")
+    command_line.run("integration", "remove", "acme", "admin")
+    listed = sorted(line[:16] for line in command_line.run("integration", "list", "acme"))
+    assert listed == ["admin  removed 2", "notion  changed "]
 
 
 def test_no_secret_is_taken_from_the_command_line(acme: int) -> None:
@@ -209,21 +184,6 @@ def test_no_secret_is_taken_from_the_command_line(acme: int) -> None:
         assert f"{name} is a secret, and other users can see a command line" in output
         assert "swordfish" not in output
     assert not Integration.objects.exists()
-
-
-def test_integrations_are_listed_without_their_settings(acme: int, token: Path) -> None:
-    before = command_line.run("integration", "list", "acme")
-    none = command_line.run("integration", "remove", "acme", "notion")
-    for kind, rest in (("notion", []), ("supabase", ["--set", "url=https://acme.example"])):
-        secret = "token" if kind == "notion" else "api_key"
-        command_line.run("integration", "set", "acme", kind, "--secret", f"{secret}={token}", *rest)
-    command_line.run("integration", "remove", "acme", "supabase")
-
-    output = command_line.run("integration", "list", "acme")
-
-    assert before == ['Workspace "acme" has no integration; see postledger integration set.']
-    assert none == ['Workspace "acme" has no integration "notion".']
-    assert [line[:18] for line in output] == ["notion  changed 20", "supabase  removed "]
 
 
 def test_no_secret_is_shown_or_logged(

@@ -91,32 +91,21 @@ def test_an_account_is_created_with_its_sender_and_checked(
     output, error = run("--from", FROM, "--secret", f"api_key={key}", "--endpoint", fake.endpoint)
 
     [sender] = queries.senders(acme)
+    lines = output.splitlines()
     assert not error
-    assert output.splitlines() == [
+    assert lines[:2] == [
         'Created account "mail" (sendgrid) in workspace "acme".',
         f'Created sender {FROM} in workspace "acme".',
-        (
-            f"warning  endpoint      The account talks to {fake.endpoint} on this machine, not to"
-            " SendGrid."
-        ),
-        (
-            f"{'':23}Run postledger account update acme mail --unset endpoint. The API key has to"
-            " be one of SendGrid then."
-        ),
-        "ok       access        SendGrid accepts the API key.",
-        "ok       quota         The account has no limit of its own.",
-        "ok       identity      acme.example is authenticated.",
-        (
-            "warning  events        SendGrid reports nothing of this mail: no bounce is known, no"
-            " doubt ends."
-        ),
-        (
-            f"{'':23}Run postledger sendgrid connect for this account with --create --url URL. Or"
-            f" make a webhook by hand, which posts to /sendgrid-events/{sender.account_id}, and"
-            " name its key with --key."
-        ),
-        'Account "mail" can send.',
     ]
+    assert [line.split()[:2] for line in lines[2:-1] if line[0] != " "] == [
+        ["warning", "endpoint"],
+        ["ok", "access"],
+        ["ok", "quota"],
+        ["ok", "identity"],
+        ["warning", "events"],
+    ]
+    assert f"which posts to /sendgrid-events/{sender.account_id}, and" in output
+    assert lines[-1] == 'Account "mail" can send.'
     assert sender.account
     assert sealing.unseal_settings(sender.account) == {
         "api_key": API_KEY,
@@ -156,32 +145,38 @@ def test_create_has_everything_reported_and_a_second_run_changes_nothing(
     assert "ok       events        SendGrid reports Processed" in run()[0]
 
 
-@pytest.mark.parametrize("fault", [AnswerError("unavailable"), DropAnswer()], ids=["no", "lost"])
-@pytest.mark.parametrize(
-    "operation", ["CreateEventWebhook", "UpdateSignedEventWebhook", "UpdateEventWebhook"]
-)
 def test_what_stopped_half_way_posts_nothing_that_is_refused_and_is_completed_by_the_next_run(
-    operation: str, fault: Fault, fake: FakeSendGrid, account: ProviderAccount
+    fake: FakeSendGrid, account: ProviderAccount
 ) -> None:
-    fake.set_faults(Rule(fault, operation=operation, times=1))
+    faults: list[Fault] = [AnswerError("unavailable"), DropAnswer()]
+    for fault in faults:
+        for operation in (
+            "CreateEventWebhook",
+            "UpdateSignedEventWebhook",
+            "UpdateEventWebhook",
+        ):
+            case = (fault, operation)
+            fake.set_faults(Rule(fault, operation=operation, times=1))
 
-    _, error = create()
-    for webhook in fake.service.account.webhooks.values():
-        assert not webhook.enabled or webhook.public_key in dict(keys(account))
-    steps, none = create()
+            _, error = create()
+            for webhook in fake.service.account.webhooks.values():
+                assert not webhook.enabled or webhook.public_key in dict(keys(account)), case
+            steps, none = create()
 
-    assert "run this again: it goes on" in error
-    assert not none
-    assert tuple(steps) == STEPS
-    assert own_webhook(fake).enabled
-    assert keys(account) == [(own_webhook(fake).public_key, own_webhook(fake).id)]
+            assert "run this again: it goes on" in error, case
+            assert not none, case
+            assert tuple(steps) == STEPS, case
+            assert own_webhook(fake).enabled, case
+            own = own_webhook(fake)
+            assert keys(account) == [(own.public_key, own.id)], case
+            run("--remove")
 
 
 def test_a_webhook_that_somebody_changed_is_repaired_and_follows_a_new_url(
     fake: FakeSendGrid, account: ProviderAccount
 ) -> None:
     create()
-    webhook = own_webhook(fake)
+    webhook, former = own_webhook(fake), own_webhook(fake).public_key
     webhook.settings |= {"bounce": False, "open": True}
     webhook.enabled = False
     warned, _ = run()
@@ -194,19 +189,19 @@ def test_a_webhook_that_somebody_changed_is_repaired_and_follows_a_new_url(
     assert own_webhook(fake).url == f"{moved}/{account.pk}"
     assert webhook.settings == {**dict.fromkeys(EVENT_TYPES, True), "open": True, "click": False}
 
-
-def test_a_new_key_of_the_webhook_is_added_and_the_former_one_is_named(
-    fake: FakeSendGrid, account: ProviderAccount
-) -> None:
-    create()
-    webhook, former = own_webhook(fake), own_webhook(fake).public_key
     webhook.make_keys()
     warned, _ = run()
-
-    output, _ = run("--create", "--url", URL)
+    fake.service.account.domains["acme.example"] = False
+    found = [result.message for result in senders.check_senders()]  # the doctor says it too
+    fake.service.account.domains["acme.example"] = True
+    output, _ = run("--create", "--url", moved)
     run("--remove-key", former)
 
     assert "signs with a key that the account does not have" in warned
+    assert [message.partition(": ")[2].partition(" ")[0] for message in found] == [
+        *("The", "The", "acme.example", "The")
+    ]
+    assert "signs with a key that the account does not have" in found[-1]
     assert read_steps(output, "")[0]["key"] == "done"
     assert f"After a day, remove it with --remove-key {former}" in output
     assert keys(account) == [(webhook.public_key, webhook.id)]
@@ -279,17 +274,3 @@ def test_a_wish_that_cannot_be_meant_changes_nothing(
         assert words in run(*options)[1]
     assert not fake.service.account.webhooks
     assert keys(account) == []
-
-
-def test_the_doctor_says_it_too(fake: FakeSendGrid, account: ProviderAccount) -> None:
-    create()
-    own_webhook(fake).make_keys()
-    fake.service.account.domains["acme.example"] = False
-
-    found = [result.message for result in senders.check_senders()]
-
-    assert account.name == "mail"
-    assert [message.partition(": ")[2].partition(" ")[0] for message in found] == [
-        *("The", "The", "acme.example", "The")
-    ]
-    assert "signs with a key that the account does not have" in found[-1]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -80,6 +81,12 @@ def run(*arguments: str) -> tuple[str, str]:
     return out.getvalue(), ""
 
 
+def check() -> tuple[dict[str, tuple[str, str]], str]:
+    """What is found when the account is connected once more."""
+    output, error = run("ses", "connect", "acme", "mail")
+    return findings(output), error
+
+
 def findings(output: str) -> dict[str, tuple[str, str]]:
     """The level and the whole text of each finding about SES, by its subject.
 
@@ -98,53 +105,35 @@ def findings(output: str) -> dict[str, tuple[str, str]]:
     return found
 
 
-def test_an_account_that_is_ready_is_created_with_its_sender_and_every_line_is_ok(
+def test_an_account_that_is_ready_is_created_and_connecting_again_changes_what_is_named(
     fake: FakeSes, secret: Path, acme: int
 ) -> None:
+    fake.service.account.add_configuration_sets("other")
     fake.service.account.identities["acme.example"].mail_from_domain = "bounce.acme.example"
 
     output, error = connect(fake, secret)
 
     assert not error
-    assert output.splitlines() == [
+    assert output.splitlines()[:2] == [
         'Created account "mail" (ses) in workspace "acme".',
         f'Created sender {FROM} in workspace "acme".',
-        f"warning  endpoint      The account talks to {fake.endpoint} on this machine, not to AWS.",
-        (
-            f"{'':23}Run postledger account update acme mail --unset endpoint. Region and keys"
-            " have to be those of AWS then."
-        ),
-        "ok       access        SES in us-east-1 accepts the keys.",
-        "ok       sending       Sending is enabled.",
-        ("ok       quota         0 of any number sent in the last 24 hours; any number a second."),
-        "ok       production    The account has production access.",
-        "ok       identity      acme.example is verified.",
-        "ok       dkim          Mail from acme.example is signed.",
-        "ok       mail-from     bounce.acme.example is the MAIL FROM domain of acme.example.",
-        "ok       config-set    The configuration set main exists.",
-        (
-            "ok       events        SES reports Send, Rendering failure, Reject, Delivery, Bounce,"
-            " Complaint, Delivery delay."
-        ),
-        'Account "mail" can send.',
     ]
+    assert [*findings(output)] == [
+        *("access", "sending", "quota", "production"),
+        *("identity", "dkim", "mail-from", "config-set", "events"),
+    ]
+    assert {level for level, _ in findings(output).values()} == {"ok"}
     [sender] = queries.senders(acme)
     assert sender.account
     assert (sender.address, sender.account.kind) == (FROM, "ses")
-    assert sealing.unseal_settings(sender.account) == {
+    stored = {
         "region": REGION,
         "configuration_set": "main",
         "endpoint": fake.endpoint,
         "access_key_id": ACCESS_KEY_ID,
         "secret_access_key": SECRET_ACCESS_KEY,
     }
-
-
-def test_connecting_again_changes_what_is_named_and_checks_anew(
-    fake: FakeSes, secret: Path
-) -> None:
-    fake.service.account.add_configuration_sets("other")
-    connect(fake, secret)
+    assert sealing.unseal_settings(sender.account) == stored
 
     changed, _ = run("ses", "connect", "acme", "mail", "--configuration-set", "other")
     unchanged, _ = run("ses", "connect", "acme", "mail")
@@ -153,75 +142,60 @@ def test_connecting_again_changes_what_is_named_and_checks_anew(
     assert "configuration set other exists" in changed
     assert unchanged.startswith("warning  endpoint")
     settings = sealing.unseal_settings(ProviderAccount.objects.get())
-    assert settings["access_key_id"] == ACCESS_KEY_ID
+    assert settings == {**stored, "configuration_set": "other"}
     assert AuditEntry.objects.filter(action="account.updated").count() == 1
 
 
-DOMAIN = Identity("acme.example")
+def identity(**changes: Any) -> dict[str, object]:
+    return {"identities": {"acme.example": replace(Identity("acme.example"), **changes)}}
+
+
 TOKENS = "._domainkey.acme.example CNAME "
+BOUNCE = "bounce.acme.example"
+
 
 # What is wrong, in the words of the fake; then the line and the remedy.
-WRONG_IDENTITIES = {
-    "unverified": (
-        replace(DOMAIN, verification=Status.PENDING, dkim=Status.PENDING),
-        "identity",
-        "problem",
-        ["acme.example is not verified (PENDING)", "Publish these records in DNS", TOKENS],
+# What is wrong with the account; then the subject, the level, and a word of the remedy.
+WRONG: list[tuple[dict[str, object], str, str, str]] = [
+    (
+        identity(verification=Status.PENDING, dkim=Status.PENDING),
+        *("identity", "problem", TOKENS),
     ),
-    "dkim": (
-        replace(DOMAIN, dkim=Status.PENDING),
-        "dkim",
-        "warning",
-        ["is not signed (DKIM is PENDING)", "Publish these records in DNS", TOKENS],
+    (identity(dkim=Status.PENDING), "dkim", "warning", TOKENS),
+    (
+        identity(mail_from_domain=BOUNCE, mail_from=Status.FAILED),
+        *("mail-from", "warning", f"{BOUNCE} MX 10 feedback-smtp.us-east-1.amazonses.com"),
     ),
-    "mail-from": (
-        replace(DOMAIN, mail_from_domain="bounce.acme.example", mail_from=Status.FAILED),
-        "mail-from",
-        "warning",
-        [
-            "The MAIL FROM domain bounce.acme.example is not in order (FAILED): amazonses.com",
-            "bounce.acme.example MX 10 feedback-smtp.us-east-1.amazonses.com",
-            'bounce.acme.example TXT "v=spf1 include:amazonses.com ~all"',
-        ],
-    ),
-    "mail-from-refused": (
-        replace(
-            DOMAIN,
-            mail_from_domain="bounce.acme.example",
-            mail_from=Status.PENDING,
-            rejects_on_mail_from_failure=True,
+    (
+        identity(
+            mail_from_domain=BOUNCE, mail_from=Status.PENDING, rejects_on_mail_from_failure=True
         ),
-        "mail-from",
-        "problem",
-        ["(PENDING): SES refuses its mail", "bounce.acme.example MX 10"],
+        *("mail-from", "problem", f'{BOUNCE} TXT "v=spf1 include:amazonses.com ~all"'),
     ),
-}
+    (
+        {"identities": {}},
+        *("identity", "problem", "create-email-identity --region us-east-1"),
+    ),
+    ({"has_production_access": False}, "production", "problem", "Request production access"),
+    ({"is_sending_enabled": False}, "sending", "problem", "put-account-sending-attributes"),
+    ({"enforcement_status": "SHUTDOWN"}, "sending", "problem", "answer AWS's case"),
+    ({"enforcement_status": "PROBATION"}, "sending", "warning", "Reputation metrics"),
+    ({"configuration_sets": {}}, "config-set", "problem", "--set configuration_set="),
+]
 
 
-def test_an_identity_that_is_not_ready_is_told_with_the_records_to_publish(
-    fake: FakeSes, secret: Path
-) -> None:
+def test_what_is_wrong_with_an_account_is_told_with_its_remedy(fake: FakeSes, secret: Path) -> None:
     connect(fake, secret)
-    for case, (identity, subject, level, words) in WRONG_IDENTITIES.items():
-        fake.service.account.identities["acme.example"] = identity
-        output, error = run("ses", "connect", "acme", "mail")
+    account = fake.service.account
+    for changes, subject, level, remedy in WRONG:
+        former = {name: getattr(account, name) for name in changes}
+        change(account, changes)
+        found, error = check()
+        change(account, former)
 
-        found = findings(output)
-        assert (found[subject][0], bool(error)) == (level, level == "problem"), case
-        assert [word for word in words if word not in found[subject][1]] == [], case
-        assert [name for name, (level_, _) in found.items() if level_ != "ok"] == [subject], case
-
-
-def test_an_identity_that_does_not_exist_is_to_be_created(fake: FakeSes, secret: Path) -> None:
-    fake.service.account.identities.clear()
-
-    output, error = connect(fake, secret)
-
-    level, text = findings(output)["identity"]
-    assert level == "problem"
-    assert "SES in us-east-1 has no identity acme.example" in text
-    assert "create-email-identity --region us-east-1 --email-identity acme.example" in text
-    assert error.startswith("The account is stored. Problems: 1.")
+        assert (found[subject][0], bool(error)) == (level, level == "problem"), changes
+        assert remedy in found[subject][1], changes
+        assert [name for name, (level_, _) in found.items() if level_ != "ok"] == [subject], changes
 
 
 def test_a_domain_above_and_an_address_alone_are_identities_too(
@@ -237,57 +211,6 @@ def test_a_domain_above_and_an_address_alone_are_identities_too(
     assert "is not signed (DKIM is NOT_STARTED)" in alone
     assert "Verify the domain of this address in SES" in alone
     assert not error
-
-
-WRONG_ACCOUNTS: dict[str, tuple[dict[str, object], str, str, list[str]]] = {
-    "sandbox": (
-        {"has_production_access": False},
-        "production",
-        "problem",
-        ["SES sends to verified addresses only", "Request production access"],
-    ),
-    "paused": (
-        {"is_sending_enabled": False},
-        "sending",
-        "problem",
-        ["Sending is paused for the account (HEALTHY)", "put-account-sending-attributes"],
-    ),
-    "shutdown": (
-        {"enforcement_status": "SHUTDOWN"},
-        "sending",
-        "problem",
-        ["Sending is paused for the account (SHUTDOWN)", "answer AWS's case"],
-    ),
-    "probation": (
-        {"enforcement_status": "PROBATION"},
-        "sending",
-        "warning",
-        ["AWS reviews the account (PROBATION)", "Reputation metrics"],
-    ),
-    "no-set": (
-        {"configuration_sets": {}},
-        "config-set",
-        "problem",
-        [
-            "There is no configuration set main",
-            "postledger account update acme mail --set configuration_set=CONFIGURATION_SET",
-        ],
-    ),
-}
-
-
-def test_an_account_that_cannot_send_is_told_with_what_to_do(fake: FakeSes, secret: Path) -> None:
-    connect(fake, secret)
-    account = fake.service.account
-    for case, (changes, subject, level, words) in WRONG_ACCOUNTS.items():
-        former = {name: getattr(account, name) for name in changes}
-        change(account, changes)
-        output, error = run("ses", "connect", "acme", "mail")
-        change(account, former)
-
-        found_level, text = findings(output)[subject]
-        assert (found_level, bool(error)) == (level, level == "problem"), case
-        assert [word for word in words if word not in text] == [], case
 
 
 def change(account: Account, changes: dict[str, object]) -> None:
@@ -310,19 +233,23 @@ def test_a_set_that_is_paused_and_a_missing_name_are_told(fake: FakeSes, secret:
     assert "The configuration set default exists." in by_identity
 
 
-def test_wrong_keys_are_named_and_never_shown(
+def test_wrong_keys_are_named_and_no_secret_is_shown_or_taken_from_the_command_line(
     fake: FakeSes, secret: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     secret.write_text("hunter2-hunter2")
 
     with caplog.at_level(logging.DEBUG):
+        _, refused = connect(fake, secret, "--set", "secret_access_key=hunter2")
+        assert not ProviderAccount.objects.exists()
         output, error = connect(fake, secret)
 
+    assert "secret_access_key is a secret, and other users can see a command line" in refused
     [(level, text)] = findings(output).values()
     assert level == "problem"
     assert "SES refuses the keys: InvalidSignatureException" in text
     assert "--set access_key_id=ACCESS_KEY_ID --secret secret_access_key=-" in text
-    shown = output + error + caplog.text + json.dumps(list(AuditEntry.objects.values("data")))
+    shown = refused + output + error + caplog.text
+    shown += json.dumps(list(AuditEntry.objects.values("data")))
     assert "hunter2" not in shown
     assert SECRET_ACCESS_KEY not in shown
 
@@ -330,18 +257,16 @@ def test_wrong_keys_are_named_and_never_shown(
 def test_a_region_or_a_scheme_that_is_not_that_of_the_endpoint_is_named_and_not_the_keys(
     fake: FakeSes, secret: Path
 ) -> None:
-    elsewhere, _ = connect(fake, secret, "--region", "eu-west-1")
     https = fake.endpoint.replace("http:", "https:")
-    encrypted, _ = connect(fake, secret, "--region", REGION, "--endpoint", https)
-
-    [(level, text)] = findings(elsewhere).values()
-    assert level == "problem"
-    assert f"{fake.endpoint} is not in eu-west-1, the region of the account" in text
-    assert "--set region=REGION --set endpoint=ENDPOINT. The keys need no change." in text
-    assert "access_key_id" not in text
-    [(level, text)] = findings(encrypted).values()
-    assert level == "problem"
-    assert f"If the server there speaks plain HTTP, the endpoint is {fake.endpoint}." in text
+    for options, words in (
+        (("--region", "eu-west-1"), f"{fake.endpoint} is not in eu-west-1"),
+        (("--region", REGION, "--endpoint", https), f"the endpoint is {fake.endpoint}."),
+    ):
+        output, _ = connect(fake, secret, *options)
+        [(level, text)] = findings(output).values()
+        assert level == "problem", options
+        assert words in text
+        assert "access_key_id" not in text, options
 
 
 def test_keys_of_a_user_take_the_place_of_temporary_ones_with_their_token(
@@ -377,24 +302,24 @@ def test_keys_of_the_machine_are_used_without_a_line_of_the_log(
     assert [line for line in caplog.records if line.name.startswith("botocore")] == []
 
 
-def test_a_secret_on_the_command_line_is_refused(fake: FakeSes, secret: Path) -> None:
-    _, error = connect(fake, secret, "--set", "secret_access_key=hunter2")
-
-    assert "secret_access_key is a secret, and other users can see a command line" in error
-    assert "hunter2" not in error
-    assert not ProviderAccount.objects.exists()
-
-
-def test_an_ses_that_does_not_answer_is_told_once(fake: FakeSes, secret: Path) -> None:
-    nobody, _ = connect(fake, secret, "--endpoint", f"http://{DEAD}")
+def test_an_ses_that_does_not_answer_is_told_once_and_asked_again_where_it_throttles(
+    fake: FakeSes, secret: Path
+) -> None:
+    fake.set_faults(Rule(AnswerError("TooManyRequestsException"), operation="Get*", times=1))
+    _, throttled = connect(fake, secret)
+    fake.set_faults(Rule(AnswerGateway(502), operation="GetEmailIdentity"))
+    gateway, _ = check()
     fake.set_faults(Rule(DelayAnswer(60), operation="GetAccount"))
-    silent, _ = connect(fake, secret)
+    silent, _ = check()
+    nobody, _ = connect(fake, secret, "--endpoint", f"http://{DEAD}")
 
+    assert not throttled
+    level, text = gateway["identity"]
+    assert (level, text.splitlines()[-1]) == ("warning", "Try again later.")
+    [(silent_level, silent_text)] = silent.values()
     [(nobody_level, nobody_text)] = findings(nobody).values()
-    [(silent_level, silent_text)] = findings(silent).values()
     assert nobody_level == silent_level == "problem"
     assert "SES does not answer about the account: nothing takes connections" in nobody_text
-    assert "--set region=REGION --set endpoint=ENDPOINT" in nobody_text
     assert "SES does not answer about the account: ANSWER: timeout" in silent_text
 
 
@@ -409,25 +334,6 @@ def test_keys_that_may_only_send_are_told_which_policy_they_lack(
     assert {level for level, _ in findings(output).values()} == {"warning"}
     assert set(findings(output)) == {"account", "identity", "config-set", "events"}
     assert all("postledger ses policy" in text for _, text in findings(output).values())
-
-
-def test_a_question_that_was_throttled_is_asked_again(fake: FakeSes, secret: Path) -> None:
-    fake.set_faults(Rule(AnswerError("TooManyRequestsException"), operation="Get*", times=1))
-
-    _, error = connect(fake, secret)
-
-    assert not error
-
-
-def test_an_answer_that_ses_did_not_write_is_no_finding_about_the_identity(
-    fake: FakeSes, secret: Path
-) -> None:
-    fake.set_faults(Rule(AnswerGateway(502), operation="GetEmailIdentity"))
-
-    output, _ = connect(fake, secret)
-
-    level, text = findings(output)["identity"]
-    assert (level, text.splitlines()[-1]) == ("warning", "Try again later.")
 
 
 def test_what_cannot_be_used_is_refused_before_anything_is_stored(
@@ -457,16 +363,22 @@ def test_a_sender_of_another_account_stays_there(fake: FakeSes, secret: Path) ->
     assert error == "The account “sandbox” is of kind sandbox: choose another name."
 
 
-def test_a_sender_without_an_account_gets_this_one_and_is_tried_again(
+def test_a_sender_without_an_account_gets_this_one_and_new_settings_let_a_held_one_be_tried_again(
     fake: FakeSes, secret: Path
 ) -> None:
     run("sender", "create", "acme", FROM)
     block_sender()
+    attached, _ = connect(fake, secret)
+    block_sender()
+    unchanged, _ = run("ses", "connect", "acme", "mail")
+    changed, _ = connect(fake, secret)
 
-    output, _ = connect(fake, secret)
-
-    assert f'Mail of {FROM} is now sent through account "mail".' in output
-    assert "is held" not in output
+    assert f'Mail of {FROM} is now sent through account "mail".' in attached
+    assert f"to send again: postledger sender release acme {FROM}." in unchanged
+    assert "is held" not in attached + changed
+    [[hold]] = mail_queries.find_sender_holds([Sender.objects.get().pk]).values()
+    assert hold.until is not None
+    assert hold.fails_at is None
 
 
 def block_sender() -> None:
@@ -476,22 +388,6 @@ def block_sender() -> None:
         actor="dispatcher",
         block=Block("SES_CREDENTIALS", Category.CONFIGURATION),
     )
-
-
-def test_a_held_sender_is_named_and_new_settings_let_it_be_tried_again(
-    fake: FakeSes, secret: Path
-) -> None:
-    connect(fake, secret)
-    block_sender()
-
-    unchanged, _ = run("ses", "connect", "acme", "mail")
-    changed, _ = connect(fake, secret)
-
-    assert f"to send again: postledger sender release acme {FROM}." in unchanged
-    assert "is held" not in changed
-    [[hold]] = mail_queries.find_sender_holds([Sender.objects.get().pk]).values()
-    assert hold.until is not None
-    assert hold.fails_at is None
 
 
 def test_an_account_of_another_workspace_is_another_account(fake: FakeSes, secret: Path) -> None:
@@ -504,22 +400,6 @@ def test_an_account_of_another_workspace_is_another_account(fake: FakeSes, secre
     assert not queries.accounts(globex)
     _, unknown = run("ses", "connect", "initech", "mail")
     assert unknown.startswith("There is no workspace “initech”")
-
-
-def test_without_a_sender_no_identity_is_checked_and_the_command_says_so(
-    fake: FakeSes, secret: Path
-) -> None:
-    output, _ = run(
-        *("ses", "connect", "acme", "mail", "--region", REGION, "--endpoint", fake.endpoint),
-        *("--access-key-id", ACCESS_KEY_ID, "--secret", f"secret_access_key={secret}"),
-    )
-
-    level, text = findings(output)["identity"]
-    assert level == "warning"
-    assert text.splitlines() == [
-        "No sender uses this account, so no identity was checked.",
-        "Run postledger ses connect acme mail --from ADDRESS.",
-    ]
 
 
 def test_the_policy_allows_what_is_sent_and_checked_and_no_more() -> None:
@@ -570,39 +450,15 @@ def doctor_lines() -> list[dict[str, str]]:
     return [finding for finding in json.loads(out) if finding["subject"] == "senders"]
 
 
-def test_an_endpoint_on_this_machine_is_named_until_it_is_removed(
-    fake: FakeSes, secret: Path
-) -> None:
-    connect(fake, secret)
-
-    [found] = doctor()
-    # With an endpoint, nobody asks AWS; without one, no test does.
-    [warning] = [line for line in found["remedy"].splitlines() if "--unset" in line]
-    run("account", "update", "acme", "mail", "--unset", "endpoint")
-    unset = sealing.unseal_settings(ProviderAccount.objects.get())
-    run("account", "update", "acme", "mail", "--set", "endpoint=")
-    emptied = SesSettings.model_validate(sealing.unseal_settings(ProviderAccount.objects.get()))
-
-    assert found["level"] == "warning"
-    assert found["message"] == (
-        f"The account mail of acme: The account talks to {fake.endpoint} on this machine,"
-        " not to AWS."
-    )
-    assert warning.startswith("Run postledger account update acme mail --unset endpoint.")
-    assert "endpoint" not in unset
-    assert not emptied.actual_endpoint.is_here
-
-
 def test_the_doctor_finds_the_same_and_shortens_addresses(fake: FakeSes, secret: Path) -> None:
     connect(fake, secret)
-    [here] = doctor()
     fake.service.account.add_identities("only@globex.example")
     connect(fake, secret, "--from", "only@globex.example")
     fake.service.account.identities["acme.example"].verification = Status.FAILED
 
-    _, unverified, unsigned = doctor()
+    here, unverified, unsigned = doctor()
 
-    assert "on this machine, not to AWS" in here["message"]
+    assert f"The account talks to {fake.endpoint} on this machine, not to AWS" in here["message"]
     assert unverified["level"] == "problem"
     assert unverified["message"].startswith(
         "The account mail of acme: acme.example is not verified (FAILED)"
@@ -611,6 +467,12 @@ def test_the_doctor_finds_the_same_and_shortens_addresses(fake: FakeSes, secret:
     assert unsigned["level"] == "warning"
     assert "Mail from o***@globex.example is not signed" in unsigned["message"]
     assert "only@" not in unsigned["remedy"]
+    run("account", "update", "acme", "mail", "--unset", "endpoint")
+    unset = sealing.unseal_settings(ProviderAccount.objects.get())
+    run("account", "update", "acme", "mail", "--set", "endpoint=")
+    emptied = SesSettings.model_validate(sealing.unseal_settings(ProviderAccount.objects.get()))
+    assert "endpoint" not in unset
+    assert not emptied.actual_endpoint.is_here
 
 
 def test_the_doctor_and_the_command_show_how_much_of_the_quota_is_used(
@@ -643,7 +505,7 @@ def test_a_set_that_does_not_report_what_is_needed_is_told(fake: FakeSes, secret
         (clicks, "SES rewrites the links of mail with main, because an event destination asks for"),
     ):
         report_to_topic(fake, *types)
-        output, error = run("ses", "connect", "acme", "mail")
-        level, text = findings(output)["events"]
+        found, error = check()
+        level, text = found["events"]
         assert (level, error) == ("warning", ""), words
         assert words in text

@@ -76,19 +76,16 @@ def run(*arguments: str) -> tuple[str, str]:
 def connect(*options: str) -> tuple[dict[str, str], str]:
     """The state of each step by its subject, and the error."""
     output, error = run("connect", "acme", "mail", *options)
-    steps = {}
-    for line in output.splitlines():
-        if line[:15].strip() in {"done", "already there", "waiting", "not there", "left"}:
-            steps[line[15:29].strip()] = line[:15].strip()
-    return steps, error
+    return read_steps(output), error
 
 
-def test_the_check_after_the_set_up_sees_what_was_set_up() -> None:
-    created, _ = run("connect", "acme", "mail", "--create")
-    removed, _ = run("connect", "acme", "mail", "--remove")
-
-    assert "ok       events        SES reports Send," in created
-    assert "No configuration set is named" in removed
+def read_steps(output: str) -> dict[str, str]:
+    states = {"done", "already there", "waiting", "not there", "left"}
+    return {
+        line[15:29].strip(): line[:15].strip()
+        for line in output.splitlines()
+        if line[:15].strip() in states
+    }
 
 
 def settings() -> SesSettings:
@@ -148,36 +145,28 @@ def test_create_makes_what_ses_needs_to_report_and_lets_nobody_else_publish(fake
     assert destination["Enabled"]
     assert set(destination["MatchingEventTypes"]) == TYPES
     assert not TYPES & set(event_documents.TRACKING_TYPES)  # neither opens nor clicks
-
-
-def test_a_second_run_changes_nothing(fake: FakeSes) -> None:
-    connect("--create")
     before, audit_count = snapshot(fake), AuditEntry.objects.count()
+    output, _ = run("connect", "acme", "mail", "--create")
+    assert "ok       events        SES reports Send," in output
 
-    steps, error = connect("--create")
-
-    assert not error
-    assert set(steps.values()) == {"already there"}
+    assert set(read_steps(output).values()) == {"already there"}
     assert snapshot(fake) == before
     assert AuditEntry.objects.count() == audit_count
 
 
-@pytest.mark.parametrize(
-    "operation",
-    [
+def test_what_a_run_left_half_done_is_completed_by_the_next(fake: FakeSes) -> None:
+    for operation in (
         "CreateConfigurationSet",
         "CreateTopic",
         "SetTopicAttributes",
         "Subscribe",
         "CreateConfigurationSetEventDestination",
-    ],
-)
-def test_what_a_run_left_half_done_is_completed_by_the_next(fake: FakeSes, operation: str) -> None:
-    fake.set_faults(Rule(AnswerError("AccessDeniedException"), operation=operation))
-    _, error = connect("--create")
-    assert f"AWS refuses {operation} (AccessDeniedException)" in error
-    assert "postledger ses policy" in error
-    assert not settings().configuration_set
+    ):
+        fake.set_faults(Rule(AnswerError("AccessDeniedException"), operation=operation))
+        _, error = connect("--create")
+        assert f"AWS refuses {operation} (AccessDeniedException)" in error
+        assert "postledger ses policy" in error
+        assert not settings().configuration_set, operation
     fake.set_faults()
 
     steps, error = connect("--create")
@@ -217,20 +206,7 @@ def test_a_set_whose_links_ses_rewrites_is_refused_before_anything_is_created(
     assert not Topic.objects.exists()
 
 
-def test_opens_that_somebody_added_to_our_destination_are_taken_back(fake: FakeSes) -> None:
-    connect("--create")
-    [created] = fake.service.account.configuration_sets.values()
-    [destination] = created.event_destinations.values()
-    destination["MatchingEventTypes"].append("OPEN")
-
-    steps, error = connect("--create")
-
-    assert not error
-    assert steps["destination"] == "done"
-    assert set(created.event_destinations[created.name]["MatchingEventTypes"]) == TYPES
-
-
-def test_a_queue_that_lost_its_policy_and_got_raw_messages_is_corrected(fake: FakeSes) -> None:
+def test_what_somebody_changed_of_what_was_created_is_corrected(fake: FakeSes) -> None:
     connect("--create")
     before = snapshot(fake)
     [listened] = Topic.objects.all()
@@ -239,15 +215,22 @@ def test_a_queue_that_lost_its_policy_and_got_raw_messages_is_corrected(fake: Fa
     )
     [subscription] = own_topic(fake).subscriptions.values()
     subscription.attributes["RawMessageDelivery"] = "true"
+    [created] = fake.service.account.configuration_sets.values()
+    [destination] = created.event_destinations.values()
+    destination["MatchingEventTypes"].append("OPEN")
 
-    steps, _ = connect("--create")
+    steps, error = connect("--create")
 
-    assert (steps["queue"], steps["subscription"]) == ("done", "done")
-    assert snapshot(fake) == before
+    assert not error
+    assert {steps[name] for name in ("queue", "subscription", "destination")} == {"done"}
     assert not subscription.is_raw
+    assert set(created.event_destinations[created.name]["MatchingEventTypes"]) == TYPES
+    assert snapshot(fake) == before
 
 
-def test_a_url_waits_for_its_confirmation_and_needs_no_queue(fake: FakeSes) -> None:
+def test_a_url_waits_for_its_confirmation_and_needs_no_queue_but_leaves_one_as_it_is(
+    fake: FakeSes, moto: str
+) -> None:
     connect("--set", "sqs_endpoint=")
     first, error = connect("--create", "--url", URL)
     assert not error
@@ -258,23 +241,19 @@ def test_a_url_waits_for_its_confirmation_and_needs_no_queue(fake: FakeSes) -> N
     assert (first["subscription"], second["subscription"]) == ("waiting", "already there")
     assert "queue" not in first
     assert (subscription.protocol, subscription.endpoint) == ("http", URL)
-    [listened] = Topic.objects.all()
-    assert not listened.queue_url
+    assert not Topic.objects.get().queue_url
 
-
-def test_a_url_beside_the_queue_leaves_the_queue_as_it_is(fake: FakeSes) -> None:
-    connect("--create")
+    connect("--create", "--set", f"sqs_endpoint={moto}")
     queue_url = Topic.objects.get().queue_url
-
     connect("--create", "--url", URL)
-
+    assert queue_url
     assert Topic.objects.get().queue_url == queue_url
     assert {item.protocol for item in own_topic(fake).subscriptions.values()} == {"sqs", "http"}
 
 
 def test_what_cannot_be_meant_is_refused(fake: FakeSes) -> None:
     posts = "SNS posts over HTTPS only"
-    for options, words in (
+    refused: list[tuple[tuple[str, ...], str]] = [
         (("--create", "--url", "mail.acme.example/ses-events"), posts),
         (("--create", "--url", "https://a:b@acme.example/"), posts),
         (("--create", "--url", "https://[x/ses-events"), posts),
@@ -284,21 +263,18 @@ def test_what_cannot_be_meant_is_refused(fake: FakeSes) -> None:
         (("--create", "--queue", URL), "--queue to --topic"),
         (("--create", "--remove"), "not allowed with argument"),
         (("--topic", "arn:aws:sns:eu-west-1:123456789012:other"), "The topic is in eu-west-1"),
-    ):
+    ]
+    for options, words in refused:
         steps, error = connect(*options)
         assert words in error
         assert not steps, options
     assert not fake.service.account.topics.by_arn
 
-
-def test_plain_http_is_for_a_fake_alone() -> None:
-    stored = ProviderAccount.objects.get()
+    stored = ProviderAccount.objects.get()  # plain HTTP is for a fake alone
     public = {**sealing.unseal_settings(stored), "endpoint": "", "sqs_endpoint": ""}
     ProviderAccount.objects.update(sealed_settings=sealing.seal(stored.workspace_id, public))
-
     _, error = connect("--create", "--url", URL)
-
-    assert "SNS posts over HTTPS only" in error
+    assert posts in error
 
 
 def test_a_topic_that_somebody_made_is_listened_to_and_stays_when_it_is_removed(
@@ -322,26 +298,31 @@ def test_remove_undoes_what_was_created_and_leaves_the_set_of_somebody_else(
 ) -> None:
     fake.service.account.add_configuration_sets("main")
     connect("--create", "--configuration-set", "main")
-    queue_url = Topic.objects.get().queue_url
+    listened = Topic.objects.get()
+    sqs().send_message(QueueUrl=listened.queue_url, MessageBody="an event")
 
-    steps, error = connect("--remove")
+    first, error = connect("--remove")  # the queue is read on until it is empty
+    assert not error
+    assert (first["destination"], first["queue"]) == ("done", "left")
+    assert [topic.queue_url for topic in topics.list_topics(listened.account_id)] == [
+        listened.queue_url
+    ]
+    sqs().purge_queue(QueueUrl=listened.queue_url)
+    second, error = connect("--remove")
+    again, _ = connect("--remove")
 
     assert not error
-    assert steps == {
-        "destination": "done",
-        "topic": "done",
+    assert {name: second[name] for name in ("queue", "config-set", "account")} == {
         "queue": "done",
         "config-set": "left",
         "account": "done",
     }
     assert not fake.service.account.topics.by_arn
     assert fake.service.account.configuration_sets["main"].event_destinations == {}
-    assert queue_url not in sqs().list_queues().get("QueueUrls", [])
+    assert listened.queue_url not in sqs().list_queues().get("QueueUrls", [])
     assert not Topic.objects.filter(removed_at=None).exists()
     assert settings().configuration_set == "main"
-    again, error = connect("--remove")
     assert set(again.values()) == {"not there", "left"}
-    assert not error
 
 
 def test_our_own_set_goes_when_no_mail_can_name_it_any_more(fake: FakeSes) -> None:
@@ -358,24 +339,6 @@ def test_our_own_set_goes_when_no_mail_can_name_it_any_more(fake: FakeSes) -> No
     assert not error
     assert second["config-set"] == "done"
     assert not fake.service.account.configuration_sets
-
-
-def test_a_queue_in_which_messages_wait_is_read_on_and_removed_later(fake: FakeSes) -> None:
-    connect("--create")
-    listened = Topic.objects.get()
-    sqs().send_message(QueueUrl=listened.queue_url, MessageBody="an event")
-
-    first, error = connect("--remove")
-    assert not error
-    assert (first["destination"], first["queue"]) == ("done", "left")
-    assert [topic.queue_url for topic in topics.list_topics(listened.account_id)] == [
-        listened.queue_url
-    ]
-    sqs().purge_queue(QueueUrl=listened.queue_url)
-    second, _ = connect("--remove")
-
-    assert (second["queue"], second["account"]) == ("done", "done")
-    assert not topics.list_topics(listened.account_id)
 
 
 def test_names_in_aws_tell_accounts_apart_that_look_alike() -> None:

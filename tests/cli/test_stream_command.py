@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from postledger.deliveries import entries, ledger, queries
-from postledger.deliveries.entries import Entry
 from postledger.deliveries.ledger import LimitCause
 from postledger.deliveries.reasons import Reason
 from tests import cast
@@ -14,14 +13,9 @@ from tests.cli.command_line import ME, refusal, run, trail
 pytestmark = pytest.mark.django_db
 
 
-def sent(position: int) -> Entry:
-    return entries.accepted(position, message_id=f"ses-{position}")
-
-
 def test_streams_are_listed_newest_first_with_their_books_and_holds() -> None:
-    assert run("stream", "list") == ["There is no stream yet: the first mail opens one."]
     first, second = cast.stream(mails=3), cast.stream(mails=1, workspace="globex")
-    cast.book(first, sent, size=2)
+    cast.book(first, lambda at: entries.accepted(at, message_id=f"ses-{at}"), size=2)
     third = cast.stream()
     run("stream", "hold", str(first), "--until", "2h")
     run("stream", "cancel", str(third), "--yes")
@@ -109,31 +103,24 @@ def test_a_hold_that_would_change_nothing_says_why() -> None:
     assert [action for _, _, action, _, _ in trail()] == ["stream.held", "stream.held"]
 
 
-def test_a_released_stream_that_something_else_stops_says_so() -> None:
-    stream_id = cast.stream()
-    ledger.hold_sender(cast.sender().pk, reason=Reason.SENDER_BLOCKED, actor="worker")
-    blocked = "Its sender is held too, because the provider refuses this sender: see postledger why"
-
-    assert run("stream", "release", str(stream_id))[1].startswith(blocked)
-    ledger.cancel(stream_id, actor="bob")
-    assert run("stream", "release", str(stream_id))[1] == ("It was cancelled NOW: nothing is sent.")
-
-
-def test_a_release_leaves_limits_and_says_so() -> None:
+def test_a_release_leaves_what_else_stops_a_stream_and_says_so() -> None:
     stream_id = cast.stream()
     run("stream", "hold", str(stream_id))
     until = datetime.now(UTC) + timedelta(hours=1)
     ledger.hold_for_limits(stream_id, [LimitCause(Reason.DAILY_LIMIT, until)])
 
-    [before] = run("stream", "list")
     said = run("stream", "release", str(stream_id))
     [after] = run("stream", "list")
 
-    assert before.endswith("0 waiting  held (paused)  held until NOW (daily_limit)")
     assert said[1] == (
         f"It is still held, because the daily limit is reached: see postledger why {stream_id}."
     )
     assert after.endswith("0 waiting  held until NOW (daily_limit)")
+    other = cast.stream()
+    cast.block()
+    assert run("stream", "release", str(other))[1].startswith("Its sender is held too, because the")
+    ledger.cancel(other, actor="bob")
+    assert run("stream", "release", str(other))[1] == "It was cancelled NOW: nothing is sent."
 
 
 def test_a_stream_is_cancelled_only_with_yes_and_once() -> None:

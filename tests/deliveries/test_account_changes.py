@@ -126,10 +126,12 @@ def test_a_sender_that_moves_away_leaves_the_others_of_its_account_held() -> Non
     assert ledger.release_sender(left)
 
 
-def test_a_pause_by_a_person_stays() -> None:
+def test_a_pause_by_a_person_stays_and_a_hold_that_ends_sooner_too() -> None:
     main = account("main")
-    news = sender("a", main)
+    news, shop = sender("a", main), sender("b", main)
+    length = timedelta(microseconds=1)
     ledger.hold_sender(news, reason=Reason.PAUSED, actor="bob")
+    ledger.hold_sender(shop, reason=Reason.THROTTLED, actor="dispatcher", length=length)
 
     change(main, window_size=10)
     move(news, account("second"))
@@ -137,17 +139,7 @@ def test_a_pause_by_a_person_stays() -> None:
     hold = hold_of(news)
     assert hold is not None
     assert (hold.reason, hold.until) == (Reason.PAUSED, None)
-
-
-def test_a_hold_that_ends_sooner_stays_as_it_is() -> None:
-    main = account("main")
-    news = sender("a", main)
-    length = timedelta(microseconds=1)
-    ledger.hold_sender(news, reason=Reason.THROTTLED, actor="dispatcher", length=length)
-
-    change(main, window_size=10)
-
-    assert hold_of(news) is None
+    assert hold_of(shop) is None
 
 
 def test_mail_that_the_former_account_throttled_goes_by_the_new_one() -> None:

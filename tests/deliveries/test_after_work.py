@@ -40,20 +40,15 @@ def attempts(stream_id: int, position: int = 0) -> int:
 def test_a_lost_lease_gives_back_what_was_not_armed_and_doubts_the_rest() -> None:
     stream_id = cast.stream(mails=10)
     taken, _ = cast.armed(stream_id, size=4)
+    running = ledger.sweep()
     cast.run_out(taken.lease)
 
     swept = ledger.sweep()
 
+    assert (running.given_back, running.in_doubt) == (0, 0)
     assert (swept.given_back, swept.in_doubt) == (1, 4)
     assert cast.batches(stream_id) == [(4, 10, 1, "lease_lost")]
     assert audit.audit(stream_id).discrepancies == []
-
-
-def test_a_running_lease_is_not_swept() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.armed(stream_id)
-
-    assert ledger.sweep().given_back == 0
 
 
 def test_a_poisonous_mail_fails_alone() -> None:
@@ -101,30 +96,21 @@ def test_draining_books_the_rest_as_cancelled_and_leaves_armed_windows() -> None
     assert audit.audit(stream_id).discrepancies == []
 
 
-def test_doubt_survives_a_cancel() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.lose(stream_id)
-    cast.pass_grace(stream_id)
-    ledger.resolve(stream_id, [SeenDelivery(0, 1)], decision=Decision.SEND_AGAIN, actor="bob")
+def test_doubt_survives_a_cancel_and_a_refusal_of_the_second_try() -> None:
+    cancelled, stream_id = cast.doubtful(), cast.doubtful()
+    for doubtful in (cancelled, stream_id):
+        cast.pass_grace(doubtful)
+        ledger.resolve(doubtful, [SeenDelivery(0, 1)], decision=Decision.SEND_AGAIN, actor="bob")
 
-    ledger.cancel(stream_id, actor="bob")
-    ledger.drain(stream_id)
-
-    assert cast.states(stream_id) == {0: State.IN_DOUBT}
-    assert audit.audit(stream_id).discrepancies == []
-
-
-def test_a_refusal_of_the_second_try_does_not_end_the_doubt_of_the_first() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.lose(stream_id)
-    cast.pass_grace(stream_id)
-    ledger.resolve(stream_id, [SeenDelivery(0, 1)], decision=Decision.SEND_AGAIN, actor="bob")
-
+    ledger.cancel(cancelled, actor="bob")
+    ledger.drain(cancelled)
     cast.book(stream_id, refused)
 
-    facts = queries.find_delivery(stream_id, 0)
-    assert facts is not None
-    assert (facts.state, list(facts.doubts)) == (State.IN_DOUBT, [1])
+    for doubtful in (cancelled, stream_id):
+        facts = queries.find_delivery(doubtful, 0)
+        assert facts is not None
+        assert (facts.state, list(facts.doubts)) == (State.IN_DOUBT, [1])
+        assert audit.audit(doubtful).discrepancies == []
 
 
 def test_a_person_ends_a_doubt_once() -> None:
@@ -184,16 +170,8 @@ def test_a_requeue_resets_the_attempts_and_goes_on_counting_tries() -> None:
 
     assert attempts(stream_id) == 0
     assert cast.batches(stream_id) == [(0, 1, 2, "requeued")]
-
-
-def test_a_requeued_mail_whose_first_try_proves_accepted_has_an_attempt() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.book(stream_id, refused)
-    ledger.requeue(stream_id, [SeenDelivery(0, 1)], actor="bob")
-
     ledger.record(stream_id, [Evidence(1, sent(0), "event")])
-
-    assert attempts(stream_id) == 1
+    assert attempts(stream_id) == 1  # its first try proved accepted
     assert audit.audit(stream_id).discrepancies == []
 
 
@@ -209,19 +187,12 @@ def test_an_accepted_mail_changes_no_more() -> None:
     assert cast.states(stream_id) == {0: State.ACCEPTED}
 
 
-def test_a_disproof_of_another_try_leaves_the_doubt() -> None:
+def test_a_disproof_ends_the_doubt_of_its_own_try_which_counts_no_attempt() -> None:
     stream_id = cast.stream(mails=1)
     cast.lose(stream_id)
 
     ledger.record(stream_id, [Evidence(2, refused(0), "event")])
-
     assert cast.states(stream_id) == {0: State.IN_DOUBT}
-
-
-def test_a_doubt_that_was_never_sent_counts_no_attempt() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.lose(stream_id)
-
     ledger.record(stream_id, [Evidence(1, entries.not_sent(0), "late answer")])
 
     assert attempts(stream_id) == 0
@@ -294,26 +265,17 @@ def test_a_doubt_of_before_a_restore_that_is_disproved_goes_on_under_a_new_numbe
     assert cast.claim(stream_id).batches[0].try_number == 2 + sql.TRY_LEAP
 
 
-def test_folding_keeps_the_sums() -> None:
+def test_folding_keeps_the_sums_and_a_stream_without_work_returns_with_new_work() -> None:
     stream_id = cast.stream(mails=3)
     cast.book(stream_id, sent)
     before = queries.read_books([stream_id])
 
-    folded = ledger.fold()
-
-    assert folded == 1
+    assert ledger.fold() == 1
     assert queries.read_books([stream_id]) == before
     assert audit.audit(stream_id).discrepancies == []
 
-
-def test_a_stream_without_work_leaves_the_walk_and_returns_with_new_work() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.book(stream_id, sent)
-
-    retired = ledger.retire_idle_streams(idle=timedelta())
-    cast.enqueue(stream_id, [2])
-
-    assert retired == 1
+    assert ledger.retire_idle_streams(idle=timedelta()) == 1
+    cast.enqueue(stream_id, [3])
     assert ledger.next_streams(limit=1) == [stream_id]
 
 

@@ -75,26 +75,21 @@ def test_what_a_provider_may_report_keeps_its_address_also_after_a_requeue() -> 
     assert _move_first(requeued) == set()
 
 
-@pytest.mark.parametrize(
-    ("kind", "reason", "is_suspect", "comes"),
-    [
+def test_only_what_waits_for_its_recipient_is_brought_forward() -> None:
+    for kind, reason, is_suspect, comes in (
         (StreamKind.TOPIC, Reason.SCHEDULED, False, True),
         (StreamKind.TOPIC, Reason.OUTSIDE_HOURS, False, True),
         (StreamKind.TOPIC, Reason.RETRY, False, False),
         (StreamKind.TOPIC, Reason.SCHEDULED, True, False),
         (StreamKind.CAMPAIGN, Reason.SCHEDULED, False, False),
-    ],
-    ids=["snoozed", "window", "retry", "suspect", "run"],
-)
-def test_only_what_waits_for_its_recipient_is_brought_forward(
-    *, kind: StreamKind, reason: Reason, is_suspect: bool, comes: bool
-) -> None:
-    stream_id = cast.stream(kind, mails=2)
-    claim = cast.claim(stream_id)
-    ledger.wait(claim, claim.batches, reason=reason, delay=HOUR, is_suspect=is_suspect)
+    ):
+        stream_id = cast.stream(kind, mails=2)
+        claim = cast.claim(stream_id)
+        ledger.wait(claim, claim.batches, reason=reason, delay=HOUR, is_suspect=is_suspect)
 
-    moved = ledger.bring_forward([(stream_id, "r1"), (stream_id, "nobody")])
+        moved = ledger.bring_forward([(stream_id, "r1"), (stream_id, "nobody")])
 
-    assert moved == ({stream_id} if comes else set())
-    assert cast.batches(stream_id) == [(0, 2, 1, reason)]
+        case = (kind, reason, is_suspect)
+        assert moved == ({stream_id} if comes else set()), case
+        assert cast.batches(stream_id) == [(0, 2, 1, reason)], case
     assert ledger.bring_forward([]) == set()

@@ -71,7 +71,7 @@ def test_mail_of_a_sender_that_stayed_blocked_fails_with_the_code_of_the_block()
     assert findings(stream) == []
 
 
-def test_nothing_fails_in_the_first_72_hours() -> None:
+def test_nothing_fails_in_the_first_72_hours_which_a_second_refusal_does_not_begin_anew() -> None:
     stream = cast.stream(mails=3)
     cast.block()
 
@@ -81,47 +81,30 @@ def test_nothing_fails_in_the_first_72_hours() -> None:
     assert ledger.give_up(stream) == 0
     assert queries.blocked_with_work() == []
     assert states(stream) == {State.WAITING}
-
-
-def test_a_second_refusal_of_the_sender_does_not_begin_the_time_anew() -> None:
-    cast.block()
-    before = clock()
-
     assert not cast.block(code="SES_CREDENTIALS")
-
-    assert clock() == before
-
-
-@pytest.mark.parametrize("until", [timedelta(hours=1), None])
-def test_a_hold_that_is_no_block_never_fails_mail(until: timedelta | None) -> None:
-    stream = cast.stream(mails=1)
-    ledger.hold_sender(
-        cast.sender().pk, reason=Reason.PROVIDER_DOWN, actor="dispatcher", length=until
-    )
-    cast.let_block_run_out()
-
-    assert ledger.give_up(stream) == 0
-    assert states(stream) == {State.WAITING}
+    assert clock() == (since, fails_at)
 
 
-def test_a_block_has_no_end() -> None:
-    block = Block("535", Category.CONFIGURATION)
+def test_a_hold_that_is_no_block_never_fails_mail() -> None:
+    for until in (timedelta(hours=1), None):
+        stream = cast.stream(mails=1)
+        ledger.hold_sender(
+            cast.sender().pk, reason=Reason.PROVIDER_DOWN, actor="dispatcher", length=until
+        )
+        cast.let_block_run_out()
 
+        assert ledger.give_up(stream) == 0
+        assert states(stream) == {State.WAITING}, until
+
+
+def test_a_block_has_no_end_and_takes_the_place_of_a_hold_that_has_one() -> None:
+    stream, hour = cast.stream(mails=1), timedelta(hours=1)
+    block, sender_id = Block("535", Category.CONFIGURATION), cast.sender().pk
     with pytest.raises(IntegrityError), transaction.atomic():
         ledger.hold_sender(
-            cast.sender().pk,
-            reason=Reason.SENDER_BLOCKED,
-            actor="dispatcher",
-            length=timedelta(hours=1),
-            block=block,
+            sender_id, reason=Reason.SENDER_BLOCKED, actor="dispatcher", length=hour, block=block
         )
-
-
-def test_a_block_takes_the_place_of_a_hold_that_ends_and_its_time_begins_then() -> None:
-    stream = cast.stream(mails=1)
-    ledger.hold_sender(
-        cast.sender().pk, reason=Reason.THROTTLED, actor="dispatcher", length=timedelta(hours=1)
-    )
+    ledger.hold_sender(sender_id, reason=Reason.THROTTLED, actor="dispatcher", length=hour)
 
     stay_blocked()
 
@@ -167,22 +150,15 @@ def test_a_person_who_holds_or_releases_a_stream_gives_the_senders_mail_its_time
     assert ledger.give_up(stream) == 2
 
 
-def test_a_hold_that_no_person_made_changes_nothing() -> None:
-    stream, other = cast.stream(mails=2), cast.stream(mails=2)
+def test_a_hold_that_no_person_made_changes_nothing_but_for_the_mail_of_its_stream() -> None:
+    stream, broken, paused = (cast.stream(mails=2) for _ in range(3))
+    ledger.hold(paused, reason=Reason.PAUSED, actor="alice")
     stay_blocked()
 
-    ledger.hold(other, reason=Reason.CONTENT_BROKEN, actor="dispatcher")
+    ledger.hold(broken, reason=Reason.CONTENT_BROKEN, actor="dispatcher")
 
-    assert ledger.give_up(stream) == 2
-
-
-def test_mail_of_a_stream_that_is_held_waits_for_its_release() -> None:
-    stream = cast.stream(mails=2)
-    ledger.hold(stream, reason=Reason.PAUSED, actor="alice")
-    stay_blocked()
-
-    assert ledger.give_up(stream) == 0
-    assert states(stream) == {State.WAITING}
+    assert [ledger.give_up(one) for one in (stream, broken, paused)] == [2, 0, 0]
+    assert states(paused) == {State.WAITING}
 
 
 def test_scheduled_mail_fails_when_it_is_due_if_the_block_still_stands() -> None:
@@ -214,36 +190,31 @@ def test_mail_that_is_with_a_worker_is_left_to_it() -> None:
     assert findings(stream) == []
 
 
-def test_a_doubt_survives_a_block() -> None:
-    stream = cast.stream(mails=2)
-    cast.lose(stream)
-    cast.pass_grace(stream)
-    ledger.resolve(stream, [SeenDelivery(0, 1)], decision=Decision.SEND_AGAIN, actor="alice")
+def test_a_doubt_survives_a_block_and_the_cancel_of_a_blocked_stream() -> None:
+    stream, cancelled = cast.doubtful(2), cast.doubtful(2)
+    for one in (stream, cancelled):
+        cast.pass_grace(one)
+        ledger.resolve(one, [SeenDelivery(0, 1)], decision=Decision.SEND_AGAIN, actor="alice")
+    cast.block()
+    ledger.cancel(cancelled, actor="alice")
+    cast.let_block_run_out()
+
+    assert (ledger.give_up(stream), ledger.drain(cancelled)) == (1, 1)
+
+    for one in (stream, cancelled):
+        assert states(one) == {State.IN_DOUBT}
+        assert findings(one) == []
+
+
+def test_mail_is_given_up_in_chunks() -> None:
+    campaign, single = cast.stream(), cast.stream(StreamKind.TRANSACTIONAL)
+    cast.plan(campaign, range(1_200))
+    cast.enqueue(single, range(600))
     stay_blocked()
 
-    assert ledger.give_up(stream) == 1
-
-    assert states(stream) == {State.IN_DOUBT}
-    assert findings(stream) == []
-
-
-@pytest.mark.parametrize(
-    ("kind", "mails", "chunks"),
-    [
-        (StreamKind.CAMPAIGN, 1_200, [1_000, 200, 0]),
-        (StreamKind.TRANSACTIONAL, 600, [500, 100, 0]),
-    ],
-)
-def test_mail_is_given_up_in_chunks(kind: StreamKind, mails: int, chunks: list[int]) -> None:
-    stream = cast.stream(kind)
-    if kind is StreamKind.CAMPAIGN:
-        cast.plan(stream, range(mails))
-    else:
-        cast.enqueue(stream, range(mails))
-    stay_blocked()
-
-    assert [ledger.give_up(stream) for _ in chunks] == chunks
-    assert findings(stream) == []
+    for stream, chunks in ((campaign, [1_000, 200, 0]), (single, [500, 100, 0])):
+        assert [ledger.give_up(stream) for _ in chunks] == chunks
+        assert findings(stream) == []
 
 
 @pytest.fixture
@@ -286,30 +257,15 @@ def test_a_stream_that_is_cancelled_while_its_sender_is_blocked_fails_at_once() 
     assert findings(stream) == []
 
 
-@pytest.mark.parametrize("is_blocked_later", [False, True])
-def test_a_stream_of_a_sender_that_is_not_blocked_is_cancelled(*, is_blocked_later: bool) -> None:
-    stream = cast.stream(mails=2)
+def test_a_stream_of_a_sender_that_is_not_blocked_is_cancelled_also_if_it_is_later() -> None:
+    stream, other = cast.stream(mails=2), cast.stream(mails=2)
+    for one in (stream, other):
+        ledger.cancel(one, actor="alice")
+    assert [ledger.give_up(stream), ledger.drain(stream)] == [0, 2]
+    stay_blocked()
+    assert [ledger.give_up(other), ledger.drain(other)] == [0, 2]
 
-    ledger.cancel(stream, actor="alice")
-    if is_blocked_later:
-        stay_blocked()
-
-    assert ledger.give_up(stream) == 0
-    assert ledger.drain(stream) == 2
-    assert states(stream) == {State.CANCELLED}
-
-
-def test_a_doubt_survives_the_cancel_of_a_blocked_stream() -> None:
-    stream = cast.stream(mails=1)
-    cast.lose(stream)
-    cast.pass_grace(stream)
-    ledger.resolve(stream, [SeenDelivery(0, 1)], decision=Decision.SEND_AGAIN, actor="alice")
-    cast.block()
-    ledger.cancel(stream, actor="alice")
-
-    assert ledger.drain(stream) == 1
-
-    assert states(stream) == {State.IN_DOUBT}
+    assert states(stream) == states(other) == {State.CANCELLED}
 
 
 def test_a_single_mail_of_a_blocked_sender_is_cancelled_by_its_caller() -> None:
@@ -358,40 +314,33 @@ def test_what_was_given_up_was_never_handed_over_so_a_later_run_may_send_it() ->
     assert cast.states(stream) == {0: State.FAILED, 1: State.CANCELLED}
 
 
-@pytest.mark.parametrize("kind", StreamKind)
-def test_what_was_given_up_is_told_as_received_and_failed_and_is_a_dead_letter(
-    kind: StreamKind,
-) -> None:
-    stream = cast.stream(kind, mails=1)
+def test_what_was_given_up_is_told_as_received_and_failed_and_is_a_dead_letter() -> None:
+    campaign, *others = [cast.stream(kind, mails=1) for kind in StreamKind]
     stay_blocked()
-    ledger.give_up(stream)
+    for stream in (campaign, *others):
+        ledger.give_up(stream)
+        received, failed = views.read("email_events", stream, order='"createdAt"')
 
-    received, failed = views.read("email_events", stream, order='"createdAt"')
+        assert (received["type"], failed["type"]) == ("RECEIVED", "FAILED")
+        message = failed["metadata"].pop("errorMessage")
+        assert message.startswith("The provider refused its sender")
+        assert failed["metadata"] == {
+            "attempt": 1,
+            "outcome": "given_up",
+            "errorCode": PAUSED,
+            "errorCategory": "PERMANENT_ERROR",
+            "originalCode": "SendingPausedException",
+            "willRetry": False,
+        }
+        assert views.only("email_logs", stream)["errorCode"] == PAUSED
+        error = views.only("dead_letters", stream)["error"]
+        assert error.startswith(f"{PAUSED}: The provider"), stream
 
-    assert (received["type"], failed["type"]) == ("RECEIVED", "FAILED")
-    assert failed["metadata"].pop("errorMessage").startswith("The provider refused its sender")
-    assert failed["metadata"] == {
-        "attempt": 1,
-        "outcome": "given_up",
-        "errorCode": PAUSED,
-        "errorCategory": "PERMANENT_ERROR",
-        "originalCode": "SendingPausedException",
-        "willRetry": False,
-    }
-    assert views.only("email_logs", stream)["errorCode"] == PAUSED
-    assert views.only("dead_letters", stream)["error"].startswith(f"{PAUSED}: The provider")
-
-
-def test_a_mail_that_was_given_up_and_then_sent_has_both_stories() -> None:
-    stream = cast.stream(mails=1)
-    stay_blocked()
-    ledger.give_up(stream)
+    # One that is then sent has both stories.
     ledger.release_sender(cast.sender().pk)
-    ledger.requeue(stream, [SeenDelivery(0, 0)], actor="bob")
-
-    cast.book(stream, views.sent)
-
-    assert views.events(stream) == [
+    ledger.requeue(campaign, [SeenDelivery(0, 0)], actor="bob")
+    cast.book(campaign, views.sent)
+    assert views.events(campaign) == [
         *["RECEIVED", "FAILED", "REQUEUED"],
         *["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT"],
     ]

@@ -125,7 +125,7 @@ def test_a_mail_in_doubt_is_not_cancelled_also_while_it_is_sent_again() -> None:
     assert findings(stream) == []
 
 
-def test_a_mail_that_has_a_result_is_not_cancelled() -> None:
+def test_a_mail_that_has_a_result_is_not_cancelled_nor_one_of_a_batch_by_itself() -> None:
     results: list[Result] = [
         lambda at: entries.accepted(at, message_id="m"),
         lambda at: entries.refused(at, code="550"),
@@ -136,13 +136,9 @@ def test_a_mail_that_has_a_result_is_not_cancelled() -> None:
         before = cast.states(stream)
         assert cancel(stream, position) is Cancellation.ENDED
         assert cast.states(stream) == before
-
-
-def test_a_mail_of_a_batch_is_not_cancelled_by_itself() -> None:
-    stream = cast.stream(mails=3)
-
-    assert cancel(stream, 0) is not Cancellation.CANCELLED
-    assert set(cast.states(stream).values()) == {State.WAITING}
+    batch = cast.stream(mails=3)
+    assert cancel(batch, 0) is not Cancellation.CANCELLED
+    assert set(cast.states(batch).values()) == {State.WAITING}
 
 
 @pytest.fixture
@@ -151,21 +147,14 @@ def _own_epoch() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_own_epoch")
-def test_a_mail_that_the_lost_time_may_have_sent_is_not_cancelled() -> None:
-    stream, position = single()
-    epochs.fall()
-
-    assert cancel(stream, position) is Cancellation.FENCED
-    assert cast.states(stream) == {position: State.WAITING}
-
-
-@pytest.mark.usefixtures("_own_epoch")
-def test_a_mail_is_not_cancelled_in_a_restored_database_that_nobody_has_fenced_yet() -> None:
+def test_a_mail_that_the_lost_time_may_have_sent_is_not_cancelled_also_before_the_fence() -> None:
     stream, position = single()
     epochs.pretend_restored()
 
     assert cancel(stream, position) is Cancellation.FENCED
     ledger.check_epoch(ledger.Witness())
+    assert cancel(stream, position) is Cancellation.FENCED
+    assert cast.states(stream) == {position: State.WAITING}
     epochs.lift()
     assert cast.states(stream) == {position: State.IN_DOUBT}
 
@@ -203,21 +192,14 @@ def test_a_failure_that_was_handed_over_is_not_superseded() -> None:
         cast.book(stream, result)
         assert supersede(stream, 0) == 0
         assert cast.states(stream) == {0: State.FAILED}
-    # Also if it was handed over before it was found invalid.
-    stream = cast.stream(mails=1)
+    # Also if it was handed over before it was found invalid, or counted as not sent.
+    stream, doubtful = cast.stream(mails=1), cast.doubtful()
     cast.book(stream, lambda at: entries.try_later(at, delay=timedelta(), code="450"))
     cast.judge(stream, missing)
-    assert supersede(stream, 0) == 0
-
-
-def test_a_doubt_that_was_counted_as_not_sent_is_not_superseded() -> None:
-    stream = cast.stream(mails=1)
-    cast.lose(stream)
     seen = [SeenDelivery(0, 1)]
-    ledger.resolve(stream, seen, decision=Decision.COUNT_AS_NOT_SENT, actor="alice")
-
-    assert supersede(stream, 0) == 0
-    assert cast.states(stream) == {0: State.FAILED}
+    ledger.resolve(doubtful, seen, decision=Decision.COUNT_AS_NOT_SENT, actor="alice")
+    assert supersede(stream, 0) == supersede(doubtful, 0) == 0
+    assert cast.states(doubtful) == {0: State.FAILED}
 
 
 @pytest.mark.usefixtures("_own_epoch")
@@ -247,33 +229,15 @@ def requeue(stream: int) -> list[int]:
     )
 
 
-def to_a_contact() -> int:
-    """A stream with one mail, to a contact."""
-    stream = cast.stream()
-    ledger.enqueue(stream, [entries.NewDelivery("r0@example.com", contact_id=1)])
-    return stream
+def test_a_failure_gets_new_values_when_it_is_requeued_if_it_was_never_armed_nor_erased() -> None:
+    never_armed, handed_over, erased = (cast.stream() for _ in range(3))
+    for number, stream in enumerate((never_armed, handed_over, erased)):
+        ledger.enqueue(stream, [entries.NewDelivery(f"r{number}@example.com", contact_id=1)])
+    cast.judge(never_armed, missing)
+    cast.book(handed_over, lambda at: entries.refused(at, code="550"))
+    cast.judge(erased, missing)
+    ledger.erase(cast.sender().workspace_id, address="r2@example.com")
 
-
-def test_a_failure_that_was_never_armed_is_requeued_with_new_values() -> None:
-    stream = to_a_contact()
-    cast.judge(stream, missing)
-
-    assert requeue(stream) == [0]
-    assert variables(stream) == {"city": "Porto"}
-
-
-def test_a_failure_that_was_handed_over_keeps_its_values_when_it_is_requeued() -> None:
-    stream = to_a_contact()
-    cast.book(stream, lambda at: entries.refused(at, code="550"))
-
-    assert requeue(stream) == [0]
-    assert variables(stream) is None
-
-
-def test_a_failure_of_somebody_who_was_erased_gets_no_values_when_it_is_requeued() -> None:
-    stream = to_a_contact()
-    cast.judge(stream, missing)
-    ledger.erase(cast.sender().workspace_id, address="r0@example.com")
-
-    assert requeue(stream) == [0]
-    assert variables(stream) is None
+    for stream, values in ((never_armed, {"city": "Porto"}), (handed_over, None), (erased, None)):
+        assert requeue(stream) == [0]
+        assert variables(stream) == values

@@ -77,16 +77,11 @@ def tell_of(work: WorkFacts, stream: StreamFacts = STREAM) -> list[str]:
     return tell(replace(DELIVERY, work=work), stream)
 
 
-def test_a_story_opens_with_who_and_when() -> None:
-    story = explain.explain_delivery(DELIVERY, STREAM, now=NOON)
-
-    assert story[:2] == [
+def test_a_wait_says_since_when_why_and_what_will_move_it() -> None:
+    assert explain.explain_delivery(DELIVERY, STREAM, now=NOON)[:2] == [
         "To alice@example.com, delivery 3 of campaign “News”.",
         "Planned 2026-11-15 12:00:00 UTC.",
     ]
-
-
-def test_a_wait_says_since_when_why_and_what_will_move_it() -> None:
     for reason in Reason:
         why, moved_by = explain_reason(reason).why, explain_reason(reason).moved_by
         assert tell_of(replace(WORK, reason=reason)) == [
@@ -108,16 +103,12 @@ def test_leased_work_says_who_has_it_and_what_its_loss_would_mean() -> None:
     ]
 
 
-def test_a_wait_without_a_batch_is_called_wrong() -> None:
-    [sentence] = tell(replace(DELIVERY, work=None))
+def test_a_wait_keeps_an_earlier_doubt_in_sight_and_without_a_batch_it_is_called_wrong() -> None:
+    *_, doubt = tell(replace(DELIVERY, doubts=[1, 2]))
+    [wrong] = tell(replace(DELIVERY, work=None))
 
-    assert sentence.endswith("the books are wrong. Run postledger audit.")
-
-
-def test_a_wait_after_a_doubt_keeps_the_doubt_in_sight() -> None:
-    *_, sentence = tell(replace(DELIVERY, doubts=[1, 2]))
-
-    assert sentence == "Whether the provider took try 1 and 2 is not known."
+    assert doubt == "Whether the provider took try 1 and 2 is not known."
+    assert wrong.endswith("the books are wrong. Run postledger audit.")
 
 
 def test_every_outcome_is_told_apart_with_its_try_and_what_the_provider_said() -> None:
@@ -173,9 +164,6 @@ def test_an_event_says_who_did_what() -> None:
         assert first == f"2026-11-15 12:00:00 UTC, try 1: {clause}."
     of_no_try, _ = tell(replace(DELIVERY, history=[EventFacts(NOON, "delivered", "ses", 0)]))
     assert of_no_try == "2026-11-15 12:00:00 UTC: ses reported “delivered”."
-
-
-def test_a_report_of_the_provider_is_part_of_the_story() -> None:
     for report, clause in {
         "delivered": "the recipient's server took it",
         "bounced": "it bounced for good (Permanent/NoEmail: 550 No such user)",
@@ -196,19 +184,6 @@ def test_every_counter_and_every_kind_of_event_has_a_sentence() -> None:
     assert unsaid == {"reported", EventKind.PREFERENCES_CHANGED}
 
 
-def test_a_stream_says_what_was_reported_beside_its_books() -> None:
-    reports = ReportCounts(delivered=5, on_suppression_list=1, reported=6)
-
-    assert explain.explain_reports(reports) == (
-        "Reported of 6 mails: 5 delivered, 1 on suppression list."
-    )
-    _, planned, reported, *_ = explain.explain_stream(
-        STREAM, Books(6, {}), [], reports=reports, now=NOON
-    )
-    assert planned == "Planned 6 = 6 waiting."
-    assert reported.startswith("Reported of 6 mails")
-
-
 def test_an_end_says_which_when_and_after_how_much() -> None:
     for state, clause in {
         State.ACCEPTED: "It was accepted",
@@ -226,10 +201,11 @@ def test_an_end_says_which_when_and_after_how_much() -> None:
     assert failed == "It failed (BUSY), after 0 attempts."
 
 
-def test_a_doubt_says_which_try_since_when_and_who_can_end_it() -> None:
+def test_a_doubt_says_which_try_since_when_who_can_end_it_and_until_when_it_is_not_sent_again() -> (
+    None
+):
     doubtful = replace(DELIVERY, state=State.IN_DOUBT, doubts=[1, 3], settled_at=NOON, work=None)
-
-    assert tell(doubtful) == [
+    told = [
         (
             "It has been in doubt since 2026-11-15 12:00:00 UTC:"
             " nobody knows whether the provider took try 1 and 3."
@@ -240,21 +216,17 @@ def test_a_doubt_says_which_try_since_when_and_who_can_end_it() -> None:
         ),
     ]
 
-
-def test_a_fresh_doubt_says_until_when_it_cannot_be_sent_again() -> None:
-    doubtful = replace(DELIVERY, state=State.IN_DOUBT, doubts=[1], settled_at=NOON, work=None)
-
-    *_, early = tell(replace(doubtful, resend_after=NOON + MINUTE))
-    later = tell(replace(doubtful, resend_after=NOON))
-
-    assert early == (
-        "Sending it again is refused before 2026-11-15 12:01:00 UTC:"
-        " until then the doubtful try may still leave."
-    )
-    assert len(later) == 2
+    assert tell(doubtful) == tell(replace(doubtful, resend_after=NOON)) == told
+    assert tell(replace(doubtful, resend_after=NOON + MINUTE)) == [
+        *told,
+        (
+            "Sending it again is refused before 2026-11-15 12:01:00 UTC:"
+            " until then the doubtful try may still leave."
+        ),
+    ]
 
 
-def test_a_hold_says_who_why_and_until_what() -> None:
+def test_a_hold_says_who_why_and_until_what_unless_it_is_over() -> None:
     for reason in Reason:
         hold = Hold(reason, NOON, None, "bob", "", HoldScope.STREAM)
         sentence, _ = tell(DELIVERY, replace(STREAM, holds=(hold,)))
@@ -264,6 +236,9 @@ def test_a_hold_says_who_why_and_until_what() -> None:
         )
     sentence, _ = tell(DELIVERY, replace(STREAM, holds=(replace(PAUSE, until=NOON + MINUTE),)))
     assert sentence.endswith("because a person paused it, until 2026-11-15 12:01:00 UTC.")
+    for scope in HoldScope:
+        over = replace(PAUSE, until=NOON, scope=scope)
+        assert tell(DELIVERY, replace(STREAM, holds=(over,))) == tell(DELIVERY)
 
 
 def test_every_hold_is_told_first_the_one_that_ends_last() -> None:
@@ -293,27 +268,6 @@ def test_a_block_says_when_mail_fails_what_prevents_it_and_what_becomes_of_mail(
     assert held.endswith("because it is due; it goes on when the hold ends.")
 
 
-def test_a_used_up_quota_says_what_follows_its_hold() -> None:
-    detail = "Daily message quota exceeded."
-    until, scope = NOON + MINUTE, HoldScope.SENDER
-    hold = Hold(Reason.QUOTA_EXHAUSTED, NOON, until, "dispatcher", detail, scope)
-
-    sentence, _ = tell(DELIVERY, replace(STREAM, holds=(hold,)))
-
-    assert sentence == (
-        "The sender has been held since 2026-11-15 12:00:00 UTC by dispatcher because the"
-        " provider's quota is used up (Daily message quota exceeded), until"
-        " 2026-11-15 12:01:00 UTC; then it is tried again; while no quota is left, it waits longer"
-        " each time, up to one hour."
-    )
-
-
-def test_a_hold_that_is_over_is_not_told() -> None:
-    for scope in HoldScope:
-        over = replace(PAUSE, until=NOON, scope=scope)
-        assert tell(DELIVERY, replace(STREAM, holds=(over,))) == tell(DELIVERY)
-
-
 def test_a_cancelled_stream_says_what_becomes_of_the_rest() -> None:
     cancelled = replace(STREAM, cancelled_at=NOON, cancelled_by="bob")
     first, then = tell(DELIVERY, replace(cancelled, holds=(PAUSE,)))
@@ -325,14 +279,16 @@ def test_a_cancelled_stream_says_what_becomes_of_the_rest() -> None:
     assert fails.endswith("; it will be booked as failed (SES_CREDENTIALS).")
 
 
-def test_a_stream_tells_its_books_as_a_sum() -> None:
+def test_a_stream_tells_its_books_as_a_sum_and_what_was_reported() -> None:
     counts = {State.ACCEPTED: 3, State.FAILED: 0, State.IN_DOUBT: 1}
+    reports = ReportCounts(delivered=5, on_suppression_list=1, reported=6)
 
-    story = explain.explain_stream(STREAM, Books(6, counts), [], now=NOON)
+    story = explain.explain_stream(STREAM, Books(6, counts), [], reports=reports, now=NOON)
 
     assert story == [
         "Campaign “News”, opened 2026-11-15 12:00:00 UTC.",
         "Planned 6 = 3 accepted + 1 in doubt + 2 waiting.",
+        "Reported of 6 mails: 5 delivered, 1 on suppression list.",
         "No work is left.",
         "1 delivery is in doubt: evidence of the provider or a person's decision ends that.",
     ]
@@ -348,16 +304,3 @@ def test_a_stream_says_why_its_work_waits() -> None:
             " (3 batches, 1200 positions, 1 batch with a worker now);"
             f" {moved_by}, from 2026-11-15 12:01:00 UTC."
         )
-
-
-def test_a_held_stream_moves_when_the_hold_ends() -> None:
-    wait = WaitSummary(Reason.READY, 1, 1, 0, NOON, NOON)
-
-    *_, held, waiting = explain.explain_stream(
-        replace(STREAM, holds=(PAUSE,)), Books(1, {}), [wait], now=NOON
-    )
-
-    assert held.startswith("The stream has been held since")
-    assert waiting.endswith(
-        "because it is due (1 batch, 1 position); it goes on when the hold ends."
-    )

@@ -15,6 +15,7 @@ from postledger.deliveries.partitions import MonthDroppedError
 from postledger.deliveries.states import State
 from postledger.lib import ids
 from tests import cast
+from tests.cli import installations
 from tests.deliveries import views
 from tests.races import collide
 
@@ -45,22 +46,8 @@ def sent(position: int) -> entries.Entry:
 
 @contextmanager
 def another_connection() -> Iterator[psycopg.Connection]:
-    settings = connection.settings_dict
-    with psycopg.connect(
-        host=settings["HOST"],
-        port=settings["PORT"] or None,
-        user=settings["USER"],
-        password=settings["PASSWORD"],
-        dbname=settings["NAME"],
-    ) as other:
+    with psycopg.connect(installations.database_url()) as other:
         yield other
-
-
-def test_streams_of_next_month_land_in_its_partition() -> None:
-    today, later = cast.stream(mails=1), cast.stream(mails=1, now=NEXT_MONTH)
-
-    assert partition_of(today) == f"deliveries_delivery_{NOW:%Y_%m}"
-    assert partition_of(later) == f"deliveries_delivery_{NEXT_MONTH:%Y_%m}"
 
 
 def test_everything_said_of_a_delivery_lies_in_its_month() -> None:
@@ -133,7 +120,7 @@ def test_a_month_is_made_while_others_read_and_write() -> None:
     ledger.drop_month(PAST_MONTH)
 
 
-def test_the_overview_counts_what_keeps_a_month() -> None:
+def test_the_overview_counts_what_keeps_a_month_and_reads_no_lines() -> None:
     stream_id = cast.stream(mails=9, now=PAST)
     cast.lose(stream_id, size=2)
     cast.lose(stream_id, size=1)
@@ -142,22 +129,13 @@ def test_the_overview_counts_what_keeps_a_month() -> None:
 
     month = partitions.describe(PAST_MONTH)
 
-    assert month.name == "2019-05"
-    assert month.live_batch_count == 1
-    assert month.doubt_count == 4
+    assert (month.name, month.live_batch_count, month.doubt_count) == ("2019-05", 1, 4)
     assert month.bytes > 0
     assert month in list(partitions.list_months())
-
-
-def test_the_overview_reads_no_lines() -> None:
-    partitions.create(PAST_MONTH)
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-        bounds = {"first": 0, "end": 1}
-        cursor.execute("EXPLAIN " + partitions._IN_USE, bounds)
-        plan = "\n".join(line for (line,) in cursor.fetchall())
-
-    assert "deliveries_delivery" not in plan
+        cursor.execute("EXPLAIN " + partitions._IN_USE, {"first": 0, "end": 1})
+        assert "deliveries_delivery" not in "\n".join(line for (line,) in cursor.fetchall())
 
 
 def test_dropping_a_month_keeps_its_streams_and_their_totals() -> None:
@@ -199,23 +177,18 @@ def test_a_month_with_live_batches_or_doubts_is_dropped_only_after_they_are_reso
     assert queries.read_books([stream_id])[stream_id].counts[State.FAILED] == 1
 
 
-def test_a_month_whose_counters_hide_an_open_line_is_not_dropped() -> None:
+def test_a_month_that_is_not_over_or_whose_counters_hide_an_open_line_is_not_dropped() -> None:
     stream_id = cast.stream(mails=1, now=PAST)
     query("DELETE FROM deliveries_batch WHERE stream_id = %s RETURNING 1", stream_id)
 
-    with pytest.raises(
-        ledger.MonthInUseError, match=r"1 of its deliveries wait.* postledger audit"
+    for month, words in (
+        (PAST_MONTH, r"1 of its deliveries wait.* postledger audit"),
+        (ids.month_of(NOW), "not over"),
+        (ids.month_of(NEXT_MONTH), "not over"),
     ):
-        ledger.drop_month(PAST_MONTH)
-
-    assert partitions.exists(PAST_MONTH)
-
-
-def test_a_month_that_is_not_over_is_not_dropped() -> None:
-    for moment in (NOW, NEXT_MONTH):
-        with pytest.raises(ledger.MonthInUseError, match="not over"):
-            ledger.drop_month(ids.month_of(moment))
-        assert partitions.exists(ids.month_of(moment))
+        with pytest.raises(ledger.MonthInUseError, match=words):
+            ledger.drop_month(month)
+        assert partitions.exists(month)
 
 
 def test_a_month_that_was_dropped_is_never_made_again() -> None:

@@ -105,22 +105,23 @@ def test_what_was_claimed_before_the_hold_is_not_armed_after_its_end() -> None:
     assert arm(trying)
 
 
-@pytest.mark.parametrize("reason", [Reason.PROVIDER_DOWN, Reason.PROVIDER_BROKEN])
-def test_an_answer_lets_the_rest_follow(reason: Reason) -> None:
-    first, second = cast.stream(mails=1), cast.stream(mails=1)
-    if reason is Reason.PROVIDER_BROKEN:
-        ledger.hold_broken_provider(cast.sender().pk, actor="dispatcher", detail="It raised.")
-        let_holds_end()
-    else:
-        find_down(cast.sender())
-    probe(first)
+def test_an_answer_lets_the_rest_follow() -> None:
+    for workspace, reason in (("acme", Reason.PROVIDER_DOWN), ("globex", Reason.PROVIDER_BROKEN)):
+        sender = cast.sender(workspace)
+        first, second = (cast.stream(mails=1, workspace=workspace) for _ in range(2))
+        if reason is Reason.PROVIDER_BROKEN:
+            ledger.hold_broken_provider(sender.pk, actor="dispatcher", detail="It raised.")
+            let_holds_end()
+        else:
+            find_down(sender)
+        probe(first)
 
-    ledger.forget_broken_provider(cast.sender().pk)
+        ledger.forget_broken_provider(sender.pk)
 
-    follows = claim(second)
-    assert follows is not None
-    assert not follows.is_probe
-    assert arm(follows)
+        follows = claim(second)
+        assert follows is not None
+        assert not follows.is_probe
+        assert arm(follows), reason
 
 
 def test_a_probe_that_found_out_nothing_lets_another_one_try() -> None:
@@ -161,25 +162,19 @@ def test_a_failed_probe_makes_the_hold_go_on_and_the_next_one_tries_again() -> N
     assert arm(probe(stream))
 
 
-def test_mail_of_a_test_stream_does_not_try_the_provider() -> None:
+def test_mail_of_a_test_stream_does_not_try_the_provider_nor_does_a_release_need_it() -> None:
     stream, test = cast.stream(mails=1), cast.stream(mails=1, is_test=True)
+    released = cast.stream(mails=2)
     find_down(cast.sender())
     probe(stream)
 
     sandboxed = claim(test)
+    ledger.release_sender(cast.sender().pk)
 
     assert sandboxed is not None
     assert not sandboxed.is_probe
     assert arm(sandboxed)
-
-
-def test_a_person_who_releases_the_sender_needs_no_probe() -> None:
-    stream = cast.stream(mails=2)
-    find_down(cast.sender())
-
-    ledger.release_sender(cast.sender().pk)
-
-    assert arm(cast.claim(stream), mails=2)
+    assert arm(cast.claim(released), mails=2)
 
 
 @pytest.mark.race

@@ -64,12 +64,34 @@ def test_a_result_is_told_as_the_steps_that_led_to_it() -> None:
         assert views.events(stream_id) == expected, verdict
 
 
-def test_a_mail_that_waits_has_no_events_yet() -> None:
+def test_a_mail_has_no_events_while_it_waits_and_a_further_try_starts_again_at_received() -> None:
     stream_id = cast.stream(mails=1)
     waiting = views.events(stream_id)
-    cast.armed(stream_id)
+    cast.book(stream_id, views.busy)
+    taken, window = cast.armed(stream_id)
+    busy = views.events(stream_id)
+    ledger.settle(taken, [window], results=[views.sent(0)])
 
-    assert waiting == views.events(stream_id) == []
+    assert waiting == []
+    assert busy == ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "RETRY_SCHEDULED"]
+    assert views.events(stream_id) == [*busy, "RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT"]
+
+
+def test_a_poisonous_mail_was_received_and_given_up_and_a_cancelled_one_is_just_that() -> None:
+    poisonous, cancelled = cast.stream(mails=1), cast.stream(mails=1)
+    cast.poison(poisonous)
+    poisoned = views.events(poisonous)
+    ledger.requeue(poisonous, [SeenDelivery(0, 0)], actor="bob")
+    cast.book(poisonous, views.sent)
+    ledger.cancel(cancelled, actor="bob")
+    ledger.drain(cancelled)
+
+    assert poisoned == ["RECEIVED", "FAILED"]
+    assert views.events(poisonous) == [
+        *[*poisoned, "REQUEUED"],
+        *["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT"],
+    ]
+    assert views.events(cancelled) == ["CANCELLED"]
 
 
 def test_the_steps_before_a_result_are_dated_by_its_duration() -> None:
@@ -83,48 +105,6 @@ def test_the_steps_before_a_result_are_dated_by_its_duration() -> None:
     assert [row["createdAt"] for row in steps] == [
         handed_over_at - timedelta(microseconds=before) for before in (3, 2, 1)
     ]
-
-
-def test_a_retry_starts_again_at_received() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.book(stream_id, views.busy)
-
-    cast.book(stream_id, views.sent)
-
-    assert views.events(stream_id) == [
-        *["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "RETRY_SCHEDULED"],
-        *["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT"],
-    ]
-
-
-def test_a_poisonous_mail_was_received_and_given_up() -> None:
-    stream_id = cast.stream(mails=1)
-
-    cast.poison(stream_id)
-
-    assert views.events(stream_id) == ["RECEIVED", "FAILED"]
-
-
-def test_a_mail_that_was_poison_and_then_went_has_both_stories() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.poison(stream_id)
-    ledger.requeue(stream_id, [SeenDelivery(0, 0)], actor="bob")
-
-    cast.book(stream_id, views.sent)
-
-    assert views.events(stream_id) == [
-        *["RECEIVED", "FAILED", "REQUEUED"],
-        *["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT"],
-    ]
-
-
-def test_a_cancelled_mail_says_so() -> None:
-    stream_id = cast.stream(mails=1)
-    ledger.cancel(stream_id, actor="bob")
-
-    ledger.drain(stream_id)
-
-    assert views.events(stream_id) == ["CANCELLED"]
 
 
 def test_a_persons_word_on_a_doubt_is_an_event() -> None:
@@ -164,6 +144,7 @@ def test_an_events_metadata_says_what_is_known() -> None:
 
     assert {row["emailLogId"] for row in rows} == {views.name(stream_id, 0)}
     assert rows[0]["metadata"] == {"attempt": 1}
+    assert rows[1]["metadata"]["validations"] == ["INTEGRITY", "OUTBOX", "RECIPIENT", "TEMPLATE"]
     assert rows[3]["metadata"] == {
         "attempt": 1,
         "outcome": "try_later",
@@ -198,18 +179,6 @@ def test_a_failed_validation_says_which_and_that_it_is_final() -> None:
         "willRetry": False,
     }
     assert failure["metadata"]["willRetry"] is False
-
-
-def test_a_passed_validation_lists_the_four_validations() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.book(stream_id, views.sent)
-
-    _, validated, *_ = views.read("email_events", stream_id, order='"createdAt"')
-
-    assert validated["type"] == "VALIDATED"
-    assert validated["metadata"]["validations"] == [
-        *("INTEGRITY", "OUTBOX", "RECIPIENT", "TEMPLATE")
-    ]
 
 
 def test_a_failed_validation_is_named_by_its_code() -> None:
@@ -262,29 +231,21 @@ def test_a_mail_without_an_answer_is_told_as_such() -> None:
     }
 
 
-def test_a_failure_is_told_with_the_providers_own_name_for_it() -> None:
-    stream_id = cast.stream(mails=1)
+def test_an_answer_is_told_with_its_category_and_the_providers_own_name_also_if_it_was_late() -> (
+    None
+):
+    in_time, late = cast.stream(mails=1), cast.stream(mails=1)
     named = replace(views.refused(0), original_code="MessageRejected")
-    cast.book(stream_id, lambda _: named)
+    cast.book(in_time, lambda _: named)
+    cast.lose(late)
+    ledger.record(late, [Evidence(1, named, "late answer")])
 
-    *_, last = views.read("email_events", stream_id, order='"createdAt"')
-
-    assert last["metadata"]["originalCode"] == "MessageRejected"
-
-
-def test_an_answer_that_came_late_is_told_with_its_category_and_the_providers_own_name() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.lose(stream_id)
-    named = replace(views.refused(0), original_code="MessageRejected")
-
-    ledger.record(stream_id, [Evidence(1, named, "late answer")])
-
-    *_, last = views.read("email_events", stream_id, order='"createdAt"')
-    assert last["type"] == "PROVED_NOT_ACCEPTED"
-    assert (last["metadata"]["errorCode"], last["metadata"]["errorCategory"]) == (
-        *("NO", "PERMANENT_ERROR"),
-    )
-    assert last["metadata"]["originalCode"] == "MessageRejected"
+    for stream_id, type_ in ((in_time, "FAILED"), (late, "PROVED_NOT_ACCEPTED")):
+        *_, last = views.read("email_events", stream_id, order='"createdAt"')
+        metadata = last["metadata"]
+        assert last["type"] == type_
+        assert (metadata["errorCode"], metadata["errorCategory"]) == ("NO", "PERMANENT_ERROR")
+        assert metadata["originalCode"] == "MessageRejected", type_
 
 
 def test_a_retry_says_how_many_milliseconds_it_was_put_off_also_when_it_is_over() -> None:
@@ -302,11 +263,13 @@ def test_a_retry_says_how_many_milliseconds_it_was_put_off_also_when_it_is_over(
     assert {row["type"] for row in rows if "backoffDelay" in row["metadata"]} == {"RETRY_SCHEDULED"}
 
 
-def test_provider_events_are_told_one_by_one() -> None:
-    stream_id = cast.stream(mails=1)
+def test_provider_events_are_told_one_by_one_and_what_people_decide_is_none() -> None:
+    stream_id, requeued = cast.stream(mails=1), cast.stream(mails=1)
     cast.book(stream_id, views.sent)
     for kind in [*PROVIDER_KINDS, "opened", "dropped", "deferred"]:
         views.report(stream_id, 0, kind)
+    cast.book(requeued, views.refused)
+    ledger.requeue(requeued, [SeenDelivery(0, 1)], actor="bob")
 
     rows = views.read("delivery_events", stream_id, order="event_at")
 
@@ -317,22 +280,9 @@ def test_provider_events_are_told_one_by_one() -> None:
     assert len({row["id"] for row in rows}) == len(rows)
     assert {DeliveryId.parse(row["id"]) for row in rows} == {None}
     assert "OPEN" not in views.events(stream_id)
-
-
-def test_an_event_about_an_older_message_keeps_that_messages_id() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.book(stream_id, views.sent)
-    views.report(stream_id, 0, "bounced", message_id="older")
-
-    assert views.only("delivery_events", stream_id)["provider_message_id"] == "older"
-
-
-def test_what_people_decide_is_no_provider_event() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.book(stream_id, views.refused)
-    ledger.requeue(stream_id, [SeenDelivery(0, 1)], actor="bob")
-
-    assert views.read("delivery_events", stream_id) == []
+    assert views.read("delivery_events", requeued) == []
+    views.report(requeued, 0, "bounced", message_id="older")
+    assert views.only("delivery_events", requeued)["provider_message_id"] == "older"
 
 
 def test_giving_up_writes_a_dead_letter() -> None:
@@ -354,14 +304,11 @@ def test_giving_up_writes_a_dead_letter() -> None:
         assert topics == [kind] * is_letter, (kind, result)
 
 
-def test_poison_is_a_dead_letter_everywhere() -> None:
+def test_poison_a_failed_validation_and_a_late_refusal_are_dead_letters() -> None:
     for kind in StreamKind:
         stream_id = cast.stream(kind, mails=1)
         cast.poison(stream_id)
         assert views.only("dead_letters", stream_id)["error"] == "poison", kind
-
-
-def test_a_failed_validation_or_a_late_refusal_of_a_campaign_mail_is_a_dead_letter() -> None:
     invalid, late = cast.stream(mails=1), cast.stream(mails=1)
     cast.judge(invalid, views.invalid)
     cast.lose(late)

@@ -74,15 +74,6 @@ def test_a_transactional_mail_is_told_from_its_own_body() -> None:
     assert log["failedAt"] is log["errorCode"] is log["errorReason"] is outbox["lastError"] is None
 
 
-def test_a_campaign_mail_takes_the_streams_title_for_its_subject() -> None:
-    stream_id = cast.stream(mails=1)
-
-    outbox = views.only("email_outbox", stream_id)
-
-    assert outbox["subject"] == "News"
-    assert outbox["html"] is outbox["requestId"] is outbox["processedAt"] is None
-
-
 def test_mail_to_many_is_told_from_the_body_of_its_letter() -> None:
     stream_id = cast.stream()
     bodies = [
@@ -100,10 +91,14 @@ def test_mail_to_many_is_told_from_the_body_of_its_letter() -> None:
     assert [row["html"] for row in outbox] == ["<p>Hello</p>", "<p>Hallo</p>"]
 
 
-def test_send_logs_is_email_logs() -> None:
+def test_a_campaign_mail_takes_the_streams_title_and_send_logs_is_email_logs() -> None:
     stream_id = cast.stream(mails=3)
     cast.book(stream_id, views.busy, size=2)
 
+    *_, outbox = views.read("email_outbox", stream_id)
+
+    assert outbox["subject"] == "News"
+    assert outbox["html"] is outbox["requestId"] is outbox["processedAt"] is None
     assert views.read("send_logs", stream_id) == views.read("email_logs", stream_id)
 
 
@@ -160,38 +155,28 @@ def test_every_state_has_a_status() -> None:
     }
 
 
-def test_a_requeue_takes_the_error_away() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.book(stream_id, views.refused)
-    ledger.requeue(stream_id, [SeenDelivery(0, 1)], actor="bob")
+def test_a_requeue_and_a_cancel_take_the_error_away_and_late_evidence_brings_its_own() -> None:
+    requeued, cancelled, late = (cast.stream(mails=1) for _ in range(3))
+    cast.book(requeued, views.refused)
+    ledger.requeue(requeued, [SeenDelivery(0, 1)], actor="bob")
+    cast.book(cancelled, views.busy)
+    ledger.cancel(cancelled, actor="bob")
+    ledger.drain(cancelled)
+    cast.lose(late)
+    ledger.record(late, [Evidence(1, views.refused(0), "late answer")])
 
-    log = views.only("email_logs", stream_id)
-
-    assert log["status"] == "RETRY_SCHEDULED"
-    assert log["attempts"] == 0
-    assert log["errorCode"] is log["errorReason"] is None
-
-
-def test_the_error_of_late_evidence_is_the_one_told() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.lose(stream_id)
-    ledger.record(stream_id, [Evidence(1, views.refused(0), "late answer")])
-
-    log = views.only("email_logs", stream_id)
-
-    assert (log["status"], log["errorCode"], log["errorReason"]) == ("FAILED", "NO", "Never.")
-
-
-def test_a_cancelled_mail_has_no_error() -> None:
-    stream_id = cast.stream(mails=1)
-    cast.book(stream_id, views.busy)
-    ledger.cancel(stream_id, actor="bob")
-    ledger.drain(stream_id)
-
-    log = views.only("email_logs", stream_id)
-
-    assert log["status"] == "CANCELLED"
-    assert log["errorCode"] is log["errorReason"] is None
+    told = {
+        stream_id: tuple(
+            views.only("email_logs", stream_id)[name]
+            for name in ("status", "errorCode", "errorReason", "attempts")
+        )
+        for stream_id in (requeued, cancelled, late)
+    }
+    assert told == {
+        requeued: ("RETRY_SCHEDULED", None, None, 0),
+        cancelled: ("CANCELLED", None, None, 1),
+        late: ("FAILED", "NO", "Never.", 1),
+    }
 
 
 def plan_of(view: str, where: str) -> str:

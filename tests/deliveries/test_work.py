@@ -30,21 +30,16 @@ def settle(stream_id: int, results: list[Entry]) -> None:
     assert audit.audit(stream_id).discrepancies == []
 
 
-def test_a_claim_takes_batches_in_the_order_of_positions() -> None:
+def test_a_claim_takes_batches_in_the_order_of_positions_once() -> None:
     stream_id = cast.stream(mails=1500)
 
-    taken = cast.claim(stream_id, limit=2)
+    taken = [cast.claim(stream_id, limit=2), cast.claim(stream_id, limit=9)]
 
-    assert [(batch.lo, batch.hi) for batch in taken.batches] == [(0, 500), (500, 1000)]
-
-
-def test_a_claimed_batch_is_not_claimed_again() -> None:
-    stream_id = cast.stream(mails=10)
-    cast.claim(stream_id)
-
-    again = ledger.claim(stream_id, holder="other", limit=9, lease_time=cast.LEASE)
-
-    assert again is None
+    assert [[(batch.lo, batch.hi) for batch in claim.batches] for claim in taken] == [
+        [(0, 500), (500, 1000)],
+        [(1000, 1500)],
+    ]
+    assert ledger.claim(stream_id, holder="other", limit=9, lease_time=cast.LEASE) is None
 
 
 def test_work_that_is_not_due_is_left() -> None:
@@ -56,7 +51,7 @@ def test_work_that_is_not_due_is_left() -> None:
     assert ledger.next_streams(limit=9) == []
 
 
-def test_a_held_stream_or_sender_is_not_claimed_until_released() -> None:
+def test_a_held_stream_or_sender_is_not_claimed_until_it_is_released_or_its_hold_ends() -> None:
     stream_id = cast.stream(mails=10)
     owner = cast.sender().pk
 
@@ -66,35 +61,14 @@ def test_a_held_stream_or_sender_is_not_claimed_until_released() -> None:
     ledger.hold_sender(owner, reason=Reason.SENDER_BLOCKED, actor="machine")
     blocked = ledger.claim(stream_id, holder="w", limit=1, lease_time=cast.LEASE)
     ledger.release_sender(owner)
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    ledger.hold(stream_id, reason=Reason.RATE_PER_HOUR, actor="machine", until=past)
 
     assert held is blocked is None
     assert cast.claim(stream_id).batches
 
 
-def test_a_hold_with_an_end_ends_by_itself() -> None:
-    stream_id = cast.stream(mails=1)
-    past = datetime.now(UTC) - timedelta(seconds=1)
-
-    ledger.hold(stream_id, reason=Reason.RATE_PER_HOUR, actor="machine", until=past)
-
-    assert cast.claim(stream_id).batches
-
-
-def test_a_persons_hold_is_not_shortened_by_the_same_one_with_an_end() -> None:
-    stream_id = cast.stream(mails=1)
-    ledger.hold(stream_id, reason=Reason.PAUSED, actor="bob")
-
-    replaced = ledger.hold(
-        stream_id, reason=Reason.PAUSED, actor="carol", length=timedelta(hours=1)
-    )
-
-    facts = queries.find_stream(stream_id)
-    assert not replaced
-    assert facts is not None
-    assert [(hold.until, hold.actor) for hold in facts.holds] == [(None, "bob")]
-
-
-def test_of_two_holds_with_an_end_the_longer_one_stays() -> None:
+def test_of_two_holds_the_longer_one_stays() -> None:
     stream_id, owner = cast.stream(mails=1), cast.sender().pk
     now = datetime.now(UTC)
     soon, evening = now + timedelta(seconds=1), now + timedelta(hours=8)
@@ -111,6 +85,13 @@ def test_of_two_holds_with_an_end_the_longer_one_stays() -> None:
     assert lengths == [(True, True), (True, True), (False, False)]
     assert facts is not None
     assert [hold.until for hold in facts.holds] == [evening, evening]
+
+    endless = cast.stream(mails=1, workspace="globex")
+    ledger.hold(endless, reason=Reason.PAUSED, actor="bob")
+    assert not ledger.hold(endless, reason=Reason.PAUSED, actor="carol", length=timedelta(hours=1))
+    facts = queries.find_stream(endless)
+    assert facts is not None
+    assert [(hold.until, hold.actor) for hold in facts.holds] == [(None, "bob")]
 
 
 def test_streams_take_turns_and_transactional_mail_goes_first() -> None:
@@ -133,51 +114,37 @@ def test_a_workspace_with_many_streams_gets_no_more_turns_than_one_with_a_single
     assert {stream_id for turn in chosen for stream_id in turn} == {*many, single}
 
 
-def test_a_turn_can_be_asked_for_some_kinds_and_without_some_streams_and_workspaces() -> None:
+def test_a_turn_can_be_asked_for_some_kinds_and_without_streams_workspaces_and_test_mail() -> None:
     campaign, urgent = cast.stream(mails=1), cast.stream(StreamKind.TRANSACTIONAL, mails=1)
     other = cast.stream(mails=1, workspace="globex")
+    acme = [cast.sender().workspace_id]
 
     assert ledger.next_streams(limit=9, kinds=[StreamKind.TRANSACTIONAL]) == [urgent]
     assert ledger.next_streams(limit=9, but_streams=[urgent, campaign]) == [other]
-    assert ledger.next_streams(limit=9, but_workspaces=[cast.sender().workspace_id]) == [other]
+    assert ledger.next_streams(limit=9, but_workspaces=acme) == [other]
+
+    tests = [cast.stream(mails=1, is_test=True, workspace=name) for name in ("acme", "globex")]
+    chosen = ledger.next_streams(limit=9, but_tests_of=acme)
+    assert sorted(chosen) == sorted([campaign, urgent, other, tests[1]])
+    assert tests[0] in ledger.next_streams(limit=9)
 
 
-def test_a_turn_can_be_asked_for_without_the_test_mail_of_a_workspace() -> None:
-    tests, live = cast.stream(mails=1, is_test=True), cast.stream(mails=1)
-    other = cast.stream(mails=1, is_test=True, workspace="globex")
-
-    chosen = ledger.next_streams(limit=9, but_tests_of=[cast.sender().workspace_id])
-
-    assert sorted(chosen) == sorted([live, other])
-    assert tests in ledger.next_streams(limit=9)
-
-
-def test_an_armed_window_is_not_armed_again() -> None:
-    stream_id = cast.stream(mails=10)
-    taken, window = cast.armed(stream_id)
-
-    assert ledger.arm(taken, [window], lease_time=cast.LEASE) == []
-
-
-def test_a_window_composed_before_an_event_is_not_armed() -> None:
-    stream_id = cast.stream(mails=10)
+def test_a_window_is_not_armed_twice_nor_after_a_cancel_nor_if_composed_before_an_event() -> None:
+    stream_id, cancelled = cast.stream(mails=10), cast.stream(mails=1, workspace="globex")
     taken = cast.claim(stream_id)
     window = Window(taken.batches[0], 10)
-
     ledger.record(stream_id, [Evidence(1, sent(3), "event")])
 
     assert ledger.arm(taken, [window], lease_time=cast.LEASE) == []
     [fresh] = queries.read_leased(taken)
     assert ledger.arm(taken, [Window(fresh, 10)], lease_time=cast.LEASE)
+    assert ledger.arm(taken, [Window(fresh, 10)], lease_time=cast.LEASE) == []
+    armed, window = cast.armed(cast.stream(mails=10))
+    assert ledger.arm(armed, [window], lease_time=cast.LEASE) == []
 
-
-def test_nothing_of_a_cancelled_stream_is_armed() -> None:
-    stream_id = cast.stream(mails=1)
-    taken = cast.claim(stream_id)
-
-    ledger.cancel(stream_id, actor="bob")
-
-    assert ledger.arm(taken, [Window(taken.batches[0], 1)], lease_time=cast.LEASE) == []
+    other = cast.claim(cancelled)
+    ledger.cancel(cancelled, actor="bob")
+    assert ledger.arm(other, [Window(other.batches[0], 1)], lease_time=cast.LEASE) == []
 
 
 def test_verdicts_commit_with_the_arm_or_not_at_all() -> None:
@@ -198,37 +165,23 @@ def test_verdicts_commit_with_the_arm_or_not_at_all() -> None:
     assert cast.states(stream_id) == {0: State.SUPPRESSED, 1: State.WAITING}
 
 
-def test_a_window_with_nothing_to_send_is_passed_over() -> None:
-    stream_id = cast.stream(mails=3)
+def test_a_window_with_nothing_to_send_is_passed_over_and_one_with_one_mail_is_armed() -> None:
+    stream_id = cast.stream(mails=4)
     taken = cast.claim(stream_id)
+    [batch] = taken.batches
     verdicts = [entries.expired(0), entries.skipped(1, code="snoozed")]
 
-    armed = ledger.arm(
-        taken, [Window(taken.batches[0], 2)], lease_time=cast.LEASE, verdicts=verdicts
-    )
-
-    assert armed == []
-    assert cast.batches(stream_id) == [(2, 3, 1, "ready")]
+    with pytest.raises(ValueError, match="accepted is not a verdict"):
+        ledger.arm(taken, [Window(batch, 1)], lease_time=cast.LEASE, verdicts=[sent(0)])
+    assert ledger.arm(taken, [Window(batch, 2)], lease_time=cast.LEASE, verdicts=verdicts) == []
+    assert cast.batches(stream_id) == [(2, 4, 1, "ready")]
     assert audit.audit(stream_id).discrepancies == []
 
-
-def test_a_window_with_one_mail_without_a_verdict_is_armed_for_it() -> None:
-    stream_id = cast.stream(mails=2)
-    taken = cast.claim(stream_id)
-    window = Window(taken.batches[0], 2)
-
-    armed = ledger.arm(taken, [window], lease_time=cast.LEASE, verdicts=[entries.expired(0)])
-
+    [rest] = queries.read_leased(taken)
+    window = Window(rest, 4)
+    armed = ledger.arm(taken, [window], lease_time=cast.LEASE, verdicts=[entries.expired(2)])
     assert armed == [window]
     assert audit.audit(stream_id).discrepancies == []
-
-
-def test_an_answer_is_not_a_verdict() -> None:
-    stream_id = cast.stream(mails=1)
-    taken = cast.claim(stream_id)
-
-    with pytest.raises(ValueError, match="accepted is not a verdict"):
-        ledger.arm(taken, [Window(taken.batches[0], 1)], lease_time=cast.LEASE, verdicts=[sent(0)])
 
 
 def test_every_outcome_is_booked_as_what_it_means() -> None:
@@ -315,22 +268,15 @@ def test_a_prefix_can_be_settled_while_the_rest_is_under_way() -> None:
     assert audit.audit(stream_id).discrepancies == []
 
 
-def test_an_expired_lease_that_was_not_swept_may_settle() -> None:
-    stream_id = cast.stream(mails=1)
-    taken, window = cast.armed(stream_id)
-    cast.run_out(taken.lease)
+def test_an_expired_lease_settles_until_it_is_swept_and_then_its_answers_are_evidence() -> None:
+    stream_id, expired = cast.stream(mails=4), cast.stream(mails=1)
+    unswept, unswept_window = cast.armed(expired)
+    cast.run_out(unswept.lease)
+    assert ledger.settle(unswept, [unswept_window], results=[sent(0)]).counts == {State.ACCEPTED: 1}
 
-    settled = ledger.settle(taken, [window], results=[sent(0)])
-
-    assert settled.counts == {State.ACCEPTED: 1}
-
-
-def test_a_swept_lease_settles_nothing_but_its_answers_are_evidence() -> None:
-    stream_id = cast.stream(mails=4)
     taken, window = cast.armed(stream_id)
     cast.run_out(taken.lease)
     ledger.sweep()
-
     late = [sent(0), entries.refused(1, code="NO"), later(2), entries.in_doubt(3)]
     settled = ledger.settle(taken, [window], results=late)
 
@@ -369,15 +315,6 @@ def test_waiting_on_for_the_same_reason_keeps_its_beginning() -> None:
     assert defer() == defer()
 
 
-def test_an_armed_batch_cannot_be_given_back() -> None:
-    stream_id = cast.stream(mails=1)
-    taken, window = cast.armed(stream_id)
-
-    given_back = ledger.wait(taken, [window.batch], reason=Reason.HANDED_BACK)
-
-    assert given_back == []
-
-
 def test_who_waits_alone_keeps_nobody_waiting() -> None:
     stream_id = cast.stream(mails=6)
     taken = cast.claim(stream_id)
@@ -414,12 +351,13 @@ def test_waiting_alone_is_no_try_and_a_lost_worker_leaves_no_doubt_about_it() ->
     assert audit.audit(stream_id).discrepancies == []
 
 
-def test_a_batch_whose_lease_was_lost_or_that_is_armed_is_not_cut() -> None:
+def test_a_batch_whose_lease_was_lost_or_that_is_armed_is_neither_cut_nor_given_back() -> None:
     stream_id = cast.stream(mails=2)
     taken, window = cast.armed(stream_id)
     pieces = [Piece(0, 1), Piece(1, 2, datetime.now(UTC) + SOON, Reason.SCHEDULED)]
 
     assert ledger.wait_apart(taken, window.batch, pieces) == []
+    assert ledger.wait(taken, [window.batch], reason=Reason.HANDED_BACK) == []
     other = cast.stream(mails=2)
     lost = cast.claim(other)
     cast.run_out(lost.lease)

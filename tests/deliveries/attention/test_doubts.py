@@ -62,37 +62,39 @@ def test_a_page_goes_on_where_the_last_one_ended() -> None:
     assert [doubt.stream_id for doubt in of_one] == [second] * 2
 
 
-@pytest.mark.parametrize(
-    ("decision", "state"),
-    [
+def test_some_doubts_are_ended_together_once_and_noted_for_each_stream() -> None:
+    for decision, state in (
         (Decision.COUNT_AS_SENT, State.ACCEPTED),
         (Decision.COUNT_AS_NOT_SENT, State.FAILED),
         (Decision.SEND_AGAIN, State.WAITING),
-    ],
-)
-def test_some_doubts_are_ended_together_and_noted_for_each_stream(
-    decision: Decision, state: State
-) -> None:
-    first, second = cast.doubtful(2), cast.doubtful()
-    cast.pass_grace(first)
-    cast.pass_grace(second)
-    ids = [DeliveryId(first, 0), DeliveryId(second, 0)]
+    ):
+        first, second = cast.doubtful(2), cast.doubtful()
+        cast.pass_grace(first)
+        cast.pass_grace(second)
+        ids = [DeliveryId(first, 0), DeliveryId(second, 0)]
 
-    decided = doubts.resolve_doubts(owner(), ids, decision=decision, actor="alice")
+        decided = doubts.resolve_doubts(owner(), ids, decision=decision, actor="alice")
 
-    assert (decided.count, decided.unchanged) == (2, {})
-    assert (cast.states(first)[0], cast.states(second)[0]) == (state, state)
-    assert cast.states(first)[1] is State.IN_DOUBT
-    noted = AuditEntry.objects.order_by("pk").values_list("action", "subject", "data")
-    assert list(noted) == [
-        (f"doubt.{decision.value}", f"stream {first}", {"count": 1}),
-        (f"doubt.{decision.value}", f"stream {second}", {"count": 1}),
-    ]
+        assert (decided.count, decided.unchanged) == (2, {}), decision
+        assert (cast.states(first)[0], cast.states(second)[0]) == (state, state)
+        assert cast.states(first)[1] is State.IN_DOUBT
+        noted = AuditEntry.objects.order_by("pk").values_list("action", "subject", "data")
+        assert list(noted)[-2:] == [
+            (f"doubt.{decision.value}", f"stream {first}", {"count": 1}),
+            (f"doubt.{decision.value}", f"stream {second}", {"count": 1}),
+        ]
+        with pytest.raises(NotDecidedError, match="meanwhile it "):
+            doubts.resolve_doubt(owner(), ids[0], decision=decision, actor="bob")
+    assert len(noted) == 6
 
 
 def test_a_stream_is_decided_in_bounded_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deciding, "MOST", 2)
     stream_id = cast.doubtful(5)
+    # What may still leave is not sent again, and the call goes on all the same.
+    part = doubts.resolve_stream(owner(), stream_id, decision=Decision.SEND_AGAIN, actor="alice")
+    assert (part.count, sum(part.unchanged.values()), part.left) == (0, 2, 3)
+    assert part.after
 
     counts, after = [], -1
     while True:
@@ -108,18 +110,6 @@ def test_a_stream_is_decided_in_bounded_calls(monkeypatch: pytest.MonkeyPatch) -
     assert set(cast.states(stream_id).values()) == {State.ACCEPTED}
 
 
-def test_what_may_still_leave_is_not_sent_again_and_the_call_still_goes_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(deciding, "MOST", 2)
-    stream_id = cast.doubtful(3)
-
-    part = doubts.resolve_stream(owner(), stream_id, decision=Decision.SEND_AGAIN, actor="alice")
-
-    assert (part.count, sum(part.unchanged.values()), part.left) == (0, 2, 1)
-    assert part.after
-
-
 def test_another_workspaces_doubt_is_not_found() -> None:
     other = cast.doubtful(workspace="globex")
     sent = Decision.COUNT_AS_SENT
@@ -130,14 +120,6 @@ def test_another_workspaces_doubt_is_not_found() -> None:
         doubts.resolve_stream(owner(), other, decision=sent, actor="alice")
 
     assert cast.states(other) == {0: State.IN_DOUBT}
-
-
-def test_a_second_click_changes_nothing() -> None:
-    id_ = DeliveryId(cast.doubtful(), 0)
-    doubts.resolve_doubt(owner(), id_, decision=Decision.COUNT_AS_SENT, actor="alice")
-
-    with pytest.raises(NotDecidedError, match="meanwhile it was accepted"):
-        doubts.resolve_doubt(owner(), id_, decision=Decision.COUNT_AS_NOT_SENT, actor="bob")
 
 
 def test_a_group_is_decided_by_the_cause_that_it_is_shown_with() -> None:

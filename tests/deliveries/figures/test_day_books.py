@@ -41,6 +41,13 @@ def test_a_day_is_that_of_the_zone_and_has_as_many_hours_as_its_clock() -> None:
     spring = day_books.find_day("Europe/Berlin", datetime(2026, 3, 29, 12, tzinfo=UTC))
     assert spring[1] - spring[0] == timedelta(hours=23)
 
+    cast.stream(mails=1)
+    Workspace.objects.update(time_zone="Pacific/Kiritimati")
+    books = read()
+    assert books.zone == "Pacific/Kiritimati"
+    assert books.starts_at <= datetime.now(UTC) < books.ends_at
+    assert books.starts_at.hour == 10
+
 
 def test_the_books_add_up_after_every_step_of_a_run_and_say_what_its_own_books_say() -> None:
     stream = cast.stream(mails=60)
@@ -74,35 +81,27 @@ def test_results_belong_to_the_day_they_came_and_what_is_left_to_every_day_until
     assert tomorrow.planned == 20
 
 
-def test_a_failure_of_yesterday_that_is_requeued_today_makes_nothing_negative() -> None:
-    stream = cast.stream(mails=10)
+def test_what_a_person_decides_today_of_yesterday_is_of_today_and_makes_nothing_negative() -> None:
+    stream, doubtful = cast.stream(mails=10), cast.stream(mails=10, workspace="globex")
     cast.book(stream, RESULTS[1])
+    cast.book(doubtful, RESULTS[2])
     ledger.fold()
     sql.rows("UPDATE deliveries_streampace SET slot = slot - interval '2 days'", {})
     [failed, *_] = undecided.find_undecided(stream, State.FAILED)
+    doubts = undecided.find_undecided(doubtful, State.IN_DOUBT)
 
     ledger.requeue(stream, [SeenDelivery(failed.position, failed.last_try)], actor="alice")
-
-    books = read()
-    assert books.states[State.FAILED] == 0
-    assert books.waiting == books.planned == 1
-
-
-def test_a_doubt_of_yesterday_that_a_person_ends_today_is_a_result_of_today() -> None:
-    stream = cast.stream(mails=10)
-    cast.book(stream, RESULTS[2])
-    ledger.fold()
-    sql.rows("UPDATE deliveries_streampace SET slot = slot - interval '2 days'", {})
-    doubts = undecided.find_undecided(stream, State.IN_DOUBT)
-
     ledger.resolve(
-        stream,
+        doubtful,
         [SeenDelivery(doubt.position, doubt.last_try) for doubt in doubts[:4]],
         decision=Decision.COUNT_AS_SENT,
         actor="alice",
     )
 
     books = read()
+    assert books.states[State.FAILED] == 0
+    assert books.waiting == books.planned == 1
+    books = read("globex")
     assert (books.states[State.ACCEPTED], books.states[State.IN_DOUBT]) == (4, 6)
     assert books.planned == 10
 
@@ -124,14 +123,3 @@ def test_a_workspace_sees_its_own_mail_alone_and_none_of_its_test_keys() -> None
     cast.stream(mails=2)
 
     assert (read().planned, read("globex").planned) == (2, 5)
-
-
-def test_the_day_is_that_of_the_workspaces_zone() -> None:
-    cast.stream(mails=1)
-    Workspace.objects.update(time_zone="Pacific/Kiritimati")
-
-    books = read()
-
-    assert books.zone == "Pacific/Kiritimati"
-    assert books.starts_at <= datetime.now(UTC) < books.ends_at
-    assert books.starts_at.hour == 10

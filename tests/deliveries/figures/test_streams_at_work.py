@@ -22,17 +22,23 @@ def accept(stream: int) -> None:
     cast.book(stream, lambda position: entries.accepted(position, message_id="m"))
 
 
-def test_a_stream_that_moves_has_a_rate_and_an_end() -> None:
+def test_a_stream_that_moves_has_a_rate_and_an_end_if_it_is_a_campaign() -> None:
     stream = cast.stream(mails=100)
     accept(stream)
 
-    [moving] = read().moving
+    work = read()
+    [moving] = work.moving
 
+    assert work.oldest_due_at is None
     assert moving.stream.id == stream
     assert moving.books.waiting == moving.next_in_line == 90
     assert moving.waiting == ()
     assert moving.rate is not None
-    assert moving.ends_at == read().ends_at or moving.ends_at is not None
+    assert moving.ends_at is not None
+    single = cast.stream(StreamKind.TRANSACTIONAL, mails=3, workspace="globex")
+    accept(single)
+    [moving] = read("globex").moving
+    assert moving.ends_at is None
 
 
 def test_a_stream_that_nobody_serves_does_not_move_and_its_mail_is_overdue() -> None:
@@ -44,21 +50,6 @@ def test_a_stream_that_nobody_serves_does_not_move_and_its_mail_is_overdue() -> 
     assert work.next_in_line == work.waiting == 10
     assert work.oldest_due_at is not None
     assert work.oldest_due_at <= work.now
-
-
-def test_the_queue_of_a_campaign_that_moves_is_not_overdue() -> None:
-    accept(cast.stream(mails=100))
-
-    assert read().oldest_due_at is None
-
-
-def test_single_mail_has_no_end() -> None:
-    stream = cast.stream(StreamKind.TRANSACTIONAL, mails=3)
-    accept(stream)
-
-    [moving] = read().moving
-
-    assert moving.ends_at is None
 
 
 def test_a_held_stream_says_who_holds_it_and_all_its_mail_waits_for_that() -> None:
