@@ -253,7 +253,9 @@ def load() -> Env:
     """Reads the environment, and reports all invalid variables at once."""
     given = {name: _read(name.upper(), info) for name, info in Env.model_fields.items()}
     try:
-        return Env.model_validate({name: value for name, value in given.items() if value is not None})
+        return Env.model_validate(
+            {name: value for name, value in given.items() if value is not None}
+        )
     except ValidationError as error:
         lines = [
             f"  {_variable(item['loc'])}: {item['msg'].removeprefix('Value error, ')}"
