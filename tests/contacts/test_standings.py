@@ -56,7 +56,9 @@ def test_neither_another_workspaces_suppression_nor_a_key_that_is_no_list_tells_
         acme, ["r1@example.com"], [contact_id], list_key="'; DROP TABLE x"
     )
 
-    assert answer.suppressed == answer.left == answer.subscriptions == {}
+    assert not answer.suppressed
+    assert not answer.left
+    assert not answer.subscriptions
 
 
 def test_only_the_workspaces_own_undeleted_contacts_stand(acme: int, globex: int) -> None:
