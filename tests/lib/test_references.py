@@ -4,7 +4,6 @@ import base64
 import hashlib
 import hmac
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,10 +52,6 @@ def test_every_secret_verifies_and_the_first_one_signs() -> None:
     assert references.read(references.write(ID.text(), 3, keys[0]), [KEY]) is None
 
 
-def test_without_keys_nothing_is_believed() -> None:
-    assert references.read(WRITTEN, []) is None
-
-
 def test_every_changed_character_makes_it_a_stranger_s() -> None:
     for at, old in enumerate(WRITTEN):
         for new in "0123456789abcdefz_- ":
@@ -65,9 +60,9 @@ def test_every_changed_character_makes_it_a_stranger_s() -> None:
                 assert references.read(changed, [KEY]) is None, changed
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_any_other_text_is_nobody_s_reference() -> None:
+    assert references.read(WRITTEN, []) is None, "without keys"
+    for text in (
         "",
         "x",
         ID.text(),
@@ -86,10 +81,8 @@ def test_every_changed_character_makes_it_a_stranger_s() -> None:
         references.write("00000000-0000-4000-8000-000000000000", 3, KEY),  # no id of ours
         references.write(DeliveryId(2**48 - 1, 7, 2).text().upper(), 3, KEY),
         references.write(ID.text(), -3, KEY),
-    ],
-)
-def test_any_other_text_is_nobody_s_reference(text: str) -> None:
-    assert references.read(text, [KEY]) is None
+    ):
+        assert references.read(text, [KEY]) is None, text
 
 
 @given(st.text())

@@ -1,9 +1,6 @@
 import copy
 import json
 import pickle
-from collections.abc import Callable
-
-import pytest
 
 from postledger.lib import sentences
 from postledger.lib.sentences import Sentence, say
@@ -16,21 +13,13 @@ def test_a_sentence_is_its_english_text() -> None:
     assert f"{sentence}" == "At most 12,000 of them, 100%."
 
 
-def test_what_a_person_typed_is_no_form() -> None:
+def test_what_a_person_typed_is_no_form_and_cannot_command_a_terminal() -> None:
     assert say("There is no %(name)s.", name="%(name)s 100%") == "There is no %(name)s 100%."
-
-
-def test_what_a_person_typed_cannot_command_a_terminal() -> None:
     said = say("There is no %(name)s.", name="\x1b[2J\n\u00a0x")
-
     assert said == "There is no \\x1b[2J\\n\u00a0x."
     assert said.values == {"name": "\\x1b[2J\\n\u00a0x"}
-
-
-def test_what_no_text_can_hold_is_said_in_signs_that_can() -> None:
-    said = say("'%(address)s' is not an email address.", address="a\ud800@example.com")
-
-    assert said.encode() == b"'a\\ud800@example.com' is not an email address."
+    surrogate = say("'%(address)s' is not an email address.", address="a\ud800@example.com")
+    assert surrogate.encode() == b"'a\\ud800@example.com' is not an email address."
 
 
 def send_to_another_process(sentence: Sentence) -> Sentence:
@@ -38,13 +27,13 @@ def send_to_another_process(sentence: Sentence) -> Sentence:
     return sent
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, send_to_another_process])
-def test_a_copy_knows_its_form(duplicate: Callable[[Sentence], Sentence]) -> None:
-    sentence = duplicate(say("There is no list %(key)s.", key="news"))
+def test_a_copy_knows_its_form() -> None:
+    for duplicate in (copy.copy, copy.deepcopy, send_to_another_process):
+        sentence = duplicate(say("There is no list %(key)s.", key="news"))
 
-    assert sentence == "There is no list news."
-    assert sentence.form == "There is no list %(key)s."
-    assert sentence.values == {"key": "news"}
+        assert sentence == "There is no list news."
+        assert sentence.form == "There is no list %(key)s."
+        assert sentence.values == {"key": "news"}
 
 
 def test_joined_sentences_stay_sentences() -> None:

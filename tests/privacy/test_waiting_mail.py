@@ -64,6 +64,7 @@ def busy(position: int) -> entries.Entry:
     return entries.try_later(position, delay=timedelta(hours=1), code="BUSY")
 
 
+@pytest.mark.django_db(transaction=True)  # an audit is a transaction of its own
 def test_waiting_mail_to_many_ends_at_once_and_the_run_is_sent(acme: int) -> None:
     run = launched(acme)
 
@@ -72,24 +73,15 @@ def test_waiting_mail_to_many_ends_at_once_and_the_run_is_sent(acme: int) -> Non
     assert (done.contacts, done.mails, done.waiting) == (1, 1, 0)
     assert cast.states(run.stream_id)[1] is State.SUPPRESSED
     assert [word for word in (R1, "Reader 1") if word in everything()] == []
+    assert audit.audit(run.stream_id).discrepancies == []
     cast.book(run.stream_id, taken)
+    assert audit.audit(run.stream_id).discrepancies == []
     assert run_control.end_finished_runs() == 1
     assert Run.objects.get(pk=run.pk).ended_as == "sent"
     rows = list(report.write_csv(acme, run.pk))
     assert rows[2].startswith('"erased","suppressed","erased"')
     assert R1 not in "".join(rows)
     assert report.list_failures(acme, run.pk) == []
-
-
-@pytest.mark.django_db(transaction=True)  # an audit is a transaction of its own
-def test_the_books_balance_with_a_mail_that_ended_in_a_batch_of_others(acme: int) -> None:
-    run = launched(acme)
-
-    erase(acme)
-
-    assert audit.audit(run.stream_id).discrepancies == []
-    cast.book(run.stream_id, taken)
-    assert audit.audit(run.stream_id).discrepancies == []
 
 
 def test_notion_is_told_of_a_page_that_was_sent_and_nothing_of_who_was_erased(
@@ -111,17 +103,10 @@ def test_notion_is_told_of_a_page_that_was_sent_and_nothing_of_who_was_erased(
         assert mailouts.errors(fake) == []
 
 
-def test_mail_of_a_paused_run_does_not_wait_for_its_end(acme: int) -> None:
-    run = launched(acme)
-    run_control.pause_run(acme, run.pk, actor="bob")
-
-    assert erase(acme).waiting == 0
-    assert R1 not in everything()
-
-
-def test_mail_that_is_tried_again_later_ends_at_once(acme: int) -> None:
+def test_mail_of_a_paused_run_or_that_is_tried_again_later_ends_at_once(acme: int) -> None:
     run = launched(acme)
     cast.book(run.stream_id, busy)
+    run_control.pause_run(acme, run.pk, actor="bob")
 
     assert erase(acme).waiting == 0
     assert R1 not in everything()
@@ -213,10 +198,14 @@ def test_a_doubt_stays_a_doubt_and_is_not_sent_again(acme: int) -> None:
     assert R1 not in everything()
 
 
-def test_a_look_that_finds_something_waiting_comes_later_and_later(acme: int) -> None:
+def test_a_look_that_finds_something_waiting_comes_later_and_later_and_never_twice_at_once(
+    acme: int,
+) -> None:
     cast.armed(launched(acme).stream_id)
     erase(acme)
     begin = Pending.objects.get().erased_at
+    with work_leases.alone(Work.ERASING):
+        retry_later()
 
     looks = []
     for _ in range(4):
@@ -225,16 +214,6 @@ def test_a_look_that_finds_something_waiting_comes_later_and_later(acme: int) ->
         erasure.retry_pending(look_at)
 
     assert looks == pytest.approx([10, 20, 40, 80])
-
-
-def test_two_never_look_at_once(acme: int) -> None:
-    launched(acme)
-    erase(acme)
-
-    with work_leases.alone(Work.ERASING):
-        meanwhile = retry_later()
-
-    assert (meanwhile, retry_later()) == (0, 1)
 
 
 @pytest.mark.django_db(transaction=True)

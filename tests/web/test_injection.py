@@ -52,18 +52,17 @@ def changes(field: str, evil: str) -> dict[str, Any]:
     return changed[field]
 
 
-@pytest.mark.parametrize("line_end", BREAKS)
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_field_with_a_line_end_is_refused_or_harmless(
-    field: str, line_end: str, alice: Caller
-) -> None:
-    reply = alice.send(**changes(field, f"{BREAKS[line_end]}Bcc: eve@example.com"))
+def test_a_field_with_a_line_end_is_refused_or_harmless(field: str, alice: Caller) -> None:
+    for name, line_end in BREAKS.items():
+        reply = alice.send(**changes(field, f"{line_end}Bcc: eve@example.com"))
 
-    assert reply.status in {202, 422}, reply.body
-    if reply.status == 202:
-        mail = message_from_bytes(composed(reply.body["id"]), policy=policy.default)
-        assert "bcc" not in {name.lower() for part in mail.walk() for name, _ in part.items()}
-        assert "Bcc" not in [line[:3] for line in str(mail).split("\n\n", 1)[0].splitlines()]
+        assert reply.status in {202, 422}, (name, reply.body)
+        if reply.status == 202:
+            mail = message_from_bytes(composed(reply.body["id"]), policy=policy.default)
+            heads = {head.lower() for part in mail.walk() for head, _ in part.items()}
+            assert "bcc" not in heads, name
+            assert "Bcc" not in [line[:3] for line in str(mail).split("\n\n", 1)[0].splitlines()]
 
 
 def composed(id_: str) -> bytes:
