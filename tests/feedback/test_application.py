@@ -320,15 +320,23 @@ def test_messages_that_fail_without_one_that_does_not_wait_unmarked(
     assert set(InboxMessage.objects.values_list("fault", flat=True)) == {""}
 
 
-def test_what_fails_again_after_a_retry_stands_before_nobody(account: int, stream: int) -> None:
+def test_a_retry_applies_what_it_can_and_what_fails_again_stands_before_nobody(
+    account: int, stream: int
+) -> None:
     good = reports.event("Delivery", R0, reports.reference(stream, 0))
     poison = reports.event("Open", R0, reports.reference(stream, 0, epoch=10**17))
+    opened = reports.event("Open", R0, reports.reference(stream, 0))
+    reports.apply(account, "no event")
+    InboxMessage.objects.update(body=json.dumps(opened))
+    mended = application.retry_failed()
+    assert (mended.new_count, mended.faulty_count) == (1, 0)
+    assert not InboxMessage.objects.exists()
+
     refused = IncomingMessage("m-refused", json.dumps(good), None, "of another topic")
     inbox.store(account, [refused])
     reports.apply(account, poison, good)
     InboxMessage.objects.exclude(message_id="m-refused").update(body=json.dumps(poison))
     reports.store(account, [good])
-
     retried = application.retry_failed()
 
     assert (retried.message_count, retried.faulty_count) == (1, 1)
@@ -337,17 +345,6 @@ def test_what_fails_again_after_a_retry_stands_before_nobody(account: int, strea
         "DataError",
         "of another topic",
     ]
-
-
-def test_what_could_not_be_applied_is_applied_by_a_retry(account: int, stream: int) -> None:
-    reports.apply(account, "no event")
-    good = reports.event("Delivery", R0, reports.reference(stream, 0))
-    InboxMessage.objects.update(body=json.dumps(good))
-
-    retried = application.retry_failed()
-
-    assert (retried.new_count, retried.faulty_count) == (1, 0)
-    assert not InboxMessage.objects.exists()
 
 
 def test_an_applied_message_is_not_kept_and_its_id_and_unmatched_events_go_after_30_days(

@@ -64,6 +64,7 @@ def test_another_url_is_no_certificate_of_the_topics_region() -> None:
         f"{ORIGIN}/SimpleNotificationService-.pem",
         f"{ORIGIN}/SimpleNotificationService-0123.pem.exe",
         f"{ORIGIN}/other.pem",
+        "file:///etc/passwd",
         "HTTPS://SNS.EU-WEST-1.AMAZONAWS.COM" + sns.PATH,
         "",
     ):

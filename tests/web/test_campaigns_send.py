@@ -254,36 +254,29 @@ def test_other_input_under_the_same_tag_and_batch_or_another_tag_for_its_campaig
     assert (planned(send(alice)).pk, Run.objects.count()) == (run.pk, 1)
 
 
-def test_an_old_batch_is_repeated_after_the_tag_was_used_for_something_else(alice: Caller) -> None:
-    """What the campaign says now, and whether it could still be sent, makes no difference."""
+def test_an_old_batch_is_repeated_whatever_became_of_its_tag_its_article_list_and_sender(
+    alice: Caller,
+) -> None:
     newsroom.people(alice, 1)
-    first = planned(send(alice))
+    alice.post("/v1/lists", {"key": "news", "name": "News"})
+    first = planned(send(alice, audience_filter={"list": "news"}))
     other = planned(send(alice, audience_filter={"state": "OH"}, send_batch_id=str(uuid4())))
+    senders.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
+    change = {"sender": "b@acme.example"}
+    assert alice.ask("PATCH", f"/v1/campaigns/{first.campaign_id}", change).status == 200
+    assert alice.post("/v1/lists/news/archive", None).status == 200
+    new = send(alice, audience_filter={"list": "news"}, send_batch_id=str(uuid4()))
     for piece in alice.get("/v1/articles/flood/slices").body["slices"]:
         alice.ask("DELETE", f"/v1/articles/flood/slices/{piece['id']}")
 
-    again = send(alice)
+    again = send(alice, audience_filter={"list": "news"})
+    taken = send(alice, audience_filter={"list": "nothing"})
 
     assert (again.status, again.body["run_id"]) == (202, str(first.pk))
     assert other.pk != first.pk
-    assert Campaign.objects.get().audience == {"state": "OH"}
-
-
-def test_a_batch_is_repeated_whatever_became_of_its_list_and_of_the_senders(alice: Caller) -> None:
-    alice.post("/v1/lists", {"key": "news", "name": "News"})
-    run = planned(send(alice, audience_filter={"list": "news"}))
-    senders.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
-    change = {"sender": "b@acme.example"}
-    assert alice.ask("PATCH", f"/v1/campaigns/{run.campaign_id}", change).status == 200
-    assert alice.post("/v1/lists/news/archive", None).status == 200
-
-    again = send(alice, audience_filter={"list": "news"})
-    other = send(alice, audience_filter={"list": "nothing"})
-    new = send(alice, audience_filter={"list": "news"}, send_batch_id=str(uuid4()))
-
-    assert (again.status, again.body["run_id"]) == (202, str(run.pk))
-    assert (other.status, other.body["code"]) == (409, "send_batch_taken")
+    assert (taken.status, taken.body["code"]) == (409, "send_batch_taken")
     assert (new.status, new.body["code"]) == (422, "list_unknown")
+    assert Campaign.objects.get().audience == {"state": "OH"}
 
 
 def test_a_test_key_sends_no_batch_and_takes_no_batch_id(alice: Caller) -> None:

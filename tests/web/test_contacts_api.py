@@ -123,9 +123,10 @@ def test_a_new_address_does_not_bring_back_who_left_and_a_taken_one_is_refused(
     assert (refused.status, refused.body["code"]) == (409, "contact_exists")
 
 
-def test_a_deleted_contact_is_gone_and_its_address_is_free(alice: Caller) -> None:
+def test_a_deleted_contact_is_gone_and_its_address_is_free_and_in_no_trail(alice: Caller) -> None:
     contact = make_contact(alice)
     path = f"/v1/contacts/{contact['id']}"
+    change(alice, contact["id"], name="Al")
 
     deleted = alice.ask("DELETE", path)
 
@@ -134,6 +135,12 @@ def test_a_deleted_contact_is_gone_and_its_address_is_free(alice: Caller) -> Non
     assert alice.get(f"{path}/history").status == 404
     assert list_addresses(alice) == []
     assert make_contact(alice)["id"] != contact["id"]
+    noted = AuditEntry.objects.filter(subject=f"contact {contact['id']}").order_by("pk")
+    assert [entry.action for entry in noted] == [
+        *("contact.created", "contact.changed", "contact.deleted"),
+    ]
+    assert {entry.actor for entry in noted} == {f"key {alice.token.partition('.')[0]}"}
+    assert "r1@example.com" not in str([entry.data for entry in noted])
 
 
 def test_pages_hold_everybody_once_in_the_order_of_addresses(alice: Caller) -> None:
@@ -253,19 +260,3 @@ def test_what_is_no_id_is_not_found(alice: Caller) -> None:
         missing = alice.get(f"/v1/contacts/{id_}")
 
         assert (missing.status, missing.body["code"]) == (404, "not_found"), id_
-
-
-def test_the_trail_names_the_key_and_no_address(alice: Caller) -> None:
-    contact = make_contact(alice)
-    change(alice, contact["id"], name="Al")
-    alice.ask("DELETE", f"/v1/contacts/{contact['id']}")
-
-    noted = AuditEntry.objects.filter(subject=f"contact {contact['id']}").order_by("pk")
-
-    assert [entry.action for entry in noted] == [
-        "contact.created",
-        "contact.changed",
-        "contact.deleted",
-    ]
-    assert {entry.actor for entry in noted} == {f"key {alice.token.partition('.')[0]}"}
-    assert "r1@example.com" not in str([entry.data for entry in noted])

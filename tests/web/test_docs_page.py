@@ -52,11 +52,9 @@ def test_a_page_loads_nothing_and_runs_nothing() -> None:
 
 
 def test_every_link_of_a_page_leads_somewhere(db: None) -> None:
+    ids = set(re.findall(r' id="([^"]+)"', page("/docs")))
     for path in PAGES:
-        html = page(path)
-        ids = set(re.findall(r' id="([^"]+)"', page("/docs")))
-
-        for target in re.findall(r' href="([^"]+)"', html):
+        for target in re.findall(r' href="([^"]+)"', page(path)):
             if "#" in target:
                 assert target.removeprefix("/docs").removeprefix("#") in ids, path
             else:

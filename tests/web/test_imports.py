@@ -123,12 +123,15 @@ def test_a_workbook_is_brought_by_its_content_whatever_it_is_called(alice: Calle
     assert Contact.objects.get().address == "r2@example.com"
 
 
-def test_a_wrong_file_is_refused_and_nothing_is_kept(alice: Caller) -> None:
+def test_a_wrong_file_or_a_body_that_is_none_is_refused_and_nothing_is_kept(alice: Caller) -> None:
     for name, (content, part) in {**WRONG, **workbooks.wrong()}.items():
         reply = uploads.bring(alice, content)
 
         assert (reply.status, reply.body["code"]) == (422, "invalid_import_file"), name
         assert any(word in reply.body["detail"] for word in part.split("|")), name
+    for kind in ("application/json", "multipart/form-data; boundary=x", ""):
+        reply = uploads.bring(alice, uploads.PEOPLE, kind)
+        assert (reply.status, reply.body["code"]) == (415, "unsupported_media_type"), kind
     assert not Import.objects.exists()
     assert not FilePart.objects.exists()
 
@@ -148,13 +151,6 @@ def test_a_file_above_50_mebibytes_is_too_large_and_the_command_is_advised(alice
     assert taken.status == 201
     kept_bytes = b"".join(FilePart.objects.order_by("number").values_list("content", flat=True))
     assert kept_bytes == fitting
-
-
-def test_a_body_that_is_no_file_is_not_supported(alice: Caller) -> None:
-    for kind in ("application/json", "multipart/form-data; boundary=x", ""):
-        reply = uploads.bring(alice, uploads.PEOPLE, kind)
-
-        assert (reply.status, reply.body["code"]) == (415, "unsupported_media_type"), kind
 
 
 def test_what_cannot_become_of_a_file_is_refused_at_once(alice: Caller) -> None:

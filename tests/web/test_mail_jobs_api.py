@@ -66,22 +66,17 @@ def test_a_document_that_was_read_can_be_posted_and_makes_one_mail(
     alice: Caller, row: Notification
 ) -> None:
     document = job_of(alice, row)
+    path = f"/v1/notifications/{row.pk}"
+    waiting = alice.get(path).body
 
     first, second = (alice.post("/v1/mail-jobs", document) for _ in range(2))
+    books.book(queue.stream_of(row), views.sent)
+    sent = alice.get(path).body
 
     assert (first.status, first.body["result"]) == (202, "planned")
     assert (second.status, second.body["result"]) == (202, "unchanged")
     assert first.body["mail_id"] == second.body["mail_id"]
     assert first.body["notification_id"] == row.pk
-
-
-def test_a_notification_is_told_with_its_status_and_why(alice: Caller, row: Notification) -> None:
-    waiting = alice.get(f"/v1/notifications/{row.pk}").body
-    alice.post("/v1/mail-jobs", job_of(alice, row))
-    books.book(queue.stream_of(row), views.sent)
-
-    sent = alice.get(f"/v1/notifications/{row.pk}").body
-
     assert (waiting["status"], waiting["mail_id"]) == ("pending", None)
     assert [cause["code"] for cause in waiting["causes"]] == ["awaits_job"]
     assert (sent["status"], sent["attempts"], sent["topic"]) == ("sent", 1, "open-seats")
@@ -113,7 +108,7 @@ def test_another_tenant_finds_nothing(charlie: Caller, alice: Caller, row: Notif
     assert alice.get(f"/v1/notifications/{row.pk}").body["mail_id"] is None
 
 
-def test_why_tells_of_a_notification_that_waits_for_its_job(
+def test_why_tells_of_a_notification_that_waits_for_its_job_and_of_nothing_unknown(
     alice: Caller, row: Notification
 ) -> None:
     answer = alice.get(f"/v1/why/notification:{row.pk}").body
@@ -123,7 +118,10 @@ def test_why_tells_of_a_notification_that_waits_for_its_job(
     expires_at = Event.objects.get(pk=row.event_id).expires_at
     assert abs(datetime.fromisoformat(cause["until"]) - expires_at) < timedelta(seconds=1)
     assert "awaits_job since" in say(f"notification:{row.pk}")
-    assert "awaits_job since" in say(f"event:{row.event_id}")
+    for id_ in ("notification:0", "event:x", "notification:", "event:²"):
+        assert alice.get(f"/v1/why/{id_}").status == 404, id_
+        with pytest.raises(CommandError):
+            say(id_)
 
 
 def test_why_tells_every_skip_in_a_sentence(alice: Caller, topic: Topic) -> None:
@@ -155,10 +153,3 @@ def test_why_tells_what_keeps_an_event_back_until_it_was_told_to_all(
     books.book(queue.stream_of(row), views.sent)
     assert alice.get(f"/v1/why/event:{row.event_id}").body["causes"] == []
     assert "was accepted" in say(f"notification:{row.pk}")
-
-
-def test_why_does_not_know_what_is_not_there(alice: Caller) -> None:
-    for id_ in ("notification:0", "event:x", "notification:", "event:²"):
-        assert alice.get(f"/v1/why/{id_}").status == 404, id_
-        with pytest.raises(CommandError):
-            say(id_)

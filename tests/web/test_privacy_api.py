@@ -1,30 +1,17 @@
 """What a person may ask of a workspace, over HTTP: everything that is known, or to be erased."""
 
 import pytest
-from django.db import connection
 
 from postledger.deliveries import entries
 from postledger.lib.ids import DeliveryId
 from tests import cast
+from tests.privacy.test_privacy import everything
 from tests.races import collide
 from tests.web.callers import Caller
 from tests.web.test_contacts_api import make_contact
 
 R1 = "r1@example.com"
 SECRETS = (R1, "R One", "crm-7", "hunter2")
-
-
-def everything() -> str:
-    """All that the tables hold, as text."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT string_agg("
-            "query_to_xml('SELECT * FROM ' || oid::regclass, true, false, '')::text, '')"
-            " FROM pg_class WHERE relnamespace = 'public'::regnamespace"
-            " AND relkind IN ('r', 'p') AND NOT relispartition"
-        )
-        [(text,)] = cursor.fetchall()
-    return str(text)
 
 
 def person(who: Caller) -> str:

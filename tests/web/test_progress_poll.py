@@ -175,16 +175,26 @@ def test_of_several_campaigns_the_longest_running_is_active(alice: Caller) -> No
     assert poll(alice)["active_campaign"]["run_id"] == first
 
 
-def test_it_takes_a_key_that_reads_campaigns(alice: Caller) -> None:
+def test_it_takes_a_key_that_reads_campaigns_and_reads_no_deliveries(alice: Caller) -> None:
+    launch(alice, "one")
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN SELECT * FROM campaign_queue")
+        steps = "\n".join(step for (step,) in cursor.fetchall())
+
+    assert "deliveries_batch" in steps
+    assert "deliveries_delivery" not in steps
     assert caller("acme", scopes=[Scope.READ]).get(URL).status == 403
     assert Client().get(URL).status_code == 401
     assert alice.get(URL).headers["Cache-Control"] == "no-store"
 
 
-def test_a_member_who_is_signed_in_reads_it_without_a_key(alice: Caller) -> None:
+def test_a_member_who_is_signed_in_reads_that_of_the_workspace_seen_last_without_a_key(
+    alice: Caller,
+) -> None:
     launch(alice, "one")
     other = cast.sender("globex").workspace_id
     member = people.person(Role.VIEWER)
+    theirs = people.person(workspace="globex")
     assert member.workspace.pk == alice.workspace_id
 
     seen = member.client.get(URL)
@@ -195,31 +205,11 @@ def test_a_member_who_is_signed_in_reads_it_without_a_key(alice: Caller) -> None
     assert named.json() == seen.json() == alice.get(URL).body
     assert member.client.get(URL, {"workspace": other}).status_code == 404
     assert member.client.get(URL, {"workspace": "acme"}).status_code in {404, 422}
-    assert people.person(workspace="globex").client.get(URL).json() == NOTHING
-
-
-def test_a_member_of_two_workspaces_reads_the_one_seen_last(
-    alice: Caller,
-) -> None:
-    launch(alice, "one")
-    member = people.person(workspace="globex")
-    assert member.client.get(URL).json() == NOTHING
+    assert theirs.client.get(URL).json() == NOTHING
     Member.objects.create(
-        workspace_id=alice.workspace_id, user=member.user, email="g@acme.example", role=Role.VIEWER
+        workspace_id=alice.workspace_id, user=theirs.user, email="g@acme.example", role=Role.VIEWER
     )
-
-    member.client.get(f"/w/{alice.workspace_id}/")
-
-    assert member.client.get(URL).json()["active_campaign"]["campaign_tag"] == "one"
-    Member.objects.filter(user=member.user).update(removed_at=SOON)
-    assert member.client.get(URL).status_code == 404
-
-
-def test_polling_reads_no_deliveries(alice: Caller) -> None:
-    launch(alice, "one")
-    with connection.cursor() as cursor:
-        cursor.execute("EXPLAIN SELECT * FROM campaign_queue")
-        steps = "\n".join(step for (step,) in cursor.fetchall())
-
-    assert "deliveries_batch" in steps
-    assert "deliveries_delivery" not in steps
+    theirs.client.get(f"/w/{alice.workspace_id}/")
+    assert theirs.client.get(URL).json()["active_campaign"]["campaign_tag"] == "one"
+    Member.objects.filter(user=theirs.user).update(removed_at=SOON)
+    assert theirs.client.get(URL).status_code == 404

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
-from django.db import connection
 
 from postledger.campaigns.runs import run_control
 from postledger.deliveries import ledger
@@ -137,39 +136,6 @@ def test_a_cancelled_run_is_not_retried_and_its_rest_can_be_sent(alice: Caller) 
     assert (over.status, over.body["code"]) == (409, "run_over")
 
 
-def test_speed_and_end_are_told_while_it_sends_and_only_then(alice: Caller) -> None:
-    press.people(alice.workspace_id, 700)
-    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
-    before = alice.get(f"/v1/runs/{run_id}").body
-    stream_id = newsroom.stream_of(run_id)
-    began = datetime.now(UTC)
-    newsroom.book(run_id, newsroom.taken, size=400)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE deliveries_streamdelta SET at = at - interval '40 seconds'"
-            " WHERE stream_id = %s",
-            [stream_id],
-        )
-
-    seen = alice.get(f"/v1/runs/{run_id}").body
-    answered = datetime.now(UTC)
-    paused = steer(alice, run_id, "pause")
-
-    assert before["pace"] is None
-    speed = seen["pace"]["mails_per_second"]
-    # 400 in 40 seconds, and what the machine took meanwhile.
-    assert 400 / (45 + (answered - began).total_seconds()) < speed <= 10
-    left = timedelta(seconds=300 / speed)
-    ends_at = datetime.fromisoformat(seen["pace"]["ends_at"])
-    assert began + 0.9 * left < ends_at < answered + 1.1 * left
-    assert paused["pace"] is None
-
-
-def test_what_is_no_run_is_not_found(alice: Caller) -> None:
-    for run_id in ("x", "0", "6f1c1f4e-3f0e-4a55-9d7c-0d2f9d3f6a11"):
-        assert alice.get(f"/v1/runs/{run_id}").status == 404, run_id
-
-
 def test_whom_a_run_leaves_out_is_listed_page_by_page(alice: Caller) -> None:
     ids = newsroom.people(alice, 4)
     for id_ in ids[:2]:
@@ -188,6 +154,8 @@ def test_whom_a_run_leaves_out_is_listed_page_by_page(alice: Caller) -> None:
     one = alice.get(path, reason=listed[2]["reason"]).body["exclusions"]
     assert listed[2] in one
     assert alice.get(path, reasons="x").status == 422
+    for run_id in ("x", "0", "6f1c1f4e-3f0e-4a55-9d7c-0d2f9d3f6a11"):
+        assert alice.get(f"/v1/runs/{run_id}").status == 404, run_id
 
 
 def test_a_run_shows_what_was_reported_beside_its_books_and_why_it_stopped_itself(

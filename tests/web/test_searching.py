@@ -112,13 +112,9 @@ def test_pages_give_every_mail_once(alice: Caller) -> None:
         assert subjects_seen == [f"Mail {n}" for n in reversed(range(7))], limit
 
 
-def months() -> list[datetime]:
-    return [datetime(2026, month, 15, tzinfo=UTC) for month in (12, 11, 10, 8)]
-
-
 def test_pages_go_on_in_older_months() -> None:
     owner = cast.sender()
-    for month in months():
+    for month in (datetime(2026, number, 15, tzinfo=UTC) for number in (12, 11, 10, 8)):
         stream_id = cast.stream(StreamKind.TRANSACTIONAL, now=month)
         ledger.enqueue(
             stream_id,

@@ -66,7 +66,7 @@ def test_snapshots_become_events_until_the_source_is_archived(acme: Caller) -> N
     acme.post("/v1/sources", SOURCE)
 
     first, second, again = take(acme, "Closed"), take(acme, "Open"), take(acme, "Open")
-    older = take(acme, "Open", taken_at="2026-01-31T12:00:00Z")
+    older = take(acme, "Closed", taken_at="2026-01-31T12:00:00Z")
 
     assert (first.body["result"], first.body["events"]) == ("baseline", [])
     event = Event.objects.get()

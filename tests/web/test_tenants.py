@@ -153,15 +153,6 @@ def a_contact(who: Caller) -> str:
     return str(who.post("/v1/contacts", new).body["id"])
 
 
-def test_a_contact_of_acme_cannot_subscribe_to_charlies_topic(
-    alice: Caller, charlie: Caller
-) -> None:
-    topics.add_topic(charlie.workspace_id, key="secret-topic")
-    wanted = {"contact_id": int(a_contact(alice))}
-
-    assert charlie.post("/v1/topics/secret-topic/subscriptions", wanted).status == 404
-
-
 def test_a_subscription_of_acme_is_to_charlie_as_one_that_does_not_exist(
     alice: Caller, charlie: Caller
 ) -> None:
@@ -273,15 +264,18 @@ def test_charlies_cursors_lead_to_charlies_own(alice: Caller, charlie: Caller) -
         assert charlie.get(f"/v1/{kind}", cursor=cursor).body[kind] == []
 
 
-def test_a_contact_and_a_sender_of_acme_are_no_words_of_charlies_campaigns(
+def test_a_contact_and_a_sender_of_acme_are_no_words_of_charlies_campaigns_and_topics(
     alice: Caller, charlie: Caller
 ) -> None:
     path = f"/v1/campaigns/{newsroom.make_campaign(charlie)}"
+    topics.add_topic(charlie.workspace_id, key="secret-topic")
+    named = {"contact_id": int(a_contact(alice))}
 
-    shown = charlie.post(f"{path}/preview", {"contact_id": int(a_contact(alice))})
+    shown = charlie.post(f"{path}/preview", named)
+    subscribed = charlie.post("/v1/topics/secret-topic/subscriptions", named)
     sender = charlie.ask("PATCH", path, {"sender": "news@acme.example"})
 
-    assert shown.status == 404
+    assert (shown.status, subscribed.status) == (404, 404)
     assert "Secret" not in str(shown.body)
     assert (sender.status, sender.body["code"]) == (422, "sender_unknown")
 
@@ -310,10 +304,14 @@ def test_a_mail_of_acme_that_needs_a_person_is_not_charlies_to_decide(
         assert attempt(alice, id_).status in {200, 204}, operation
 
 
-def test_charlie_decides_no_cause_and_no_stream_of_acme(alice: Caller, charlie: Caller) -> None:
+def test_charlie_decides_no_cause_and_no_stream_of_acme_and_finds_no_hold(
+    alice: Caller, charlie: Caller
+) -> None:
     stream_id, doubtful = cast.stream(mails=1), cast.stream(mails=1)
     cast.book(stream_id, newsroom.refused)
     cast.lose(doubtful)
+    ledger.hold(cast.stream(mails=1), reason=Reason.PAUSED, actor="test")
+    cast.block()
     cause = {"code": "550 5.1.1"}
 
     answers = [
@@ -326,12 +324,6 @@ def test_charlie_decides_no_cause_and_no_stream_of_acme(alice: Caller, charlie: 
     assert of_stream.status == 404
     assert len(alice.get("/v1/dead-letters").body["dead_letters"]) == 1
     assert len(alice.get("/v1/doubts").body["doubts"]) == 1
-
-
-def test_charlie_finds_no_hold_of_acme(alice: Caller, charlie: Caller) -> None:
-    ledger.hold(cast.stream(mails=1), reason=Reason.PAUSED, actor="test")
-    cast.block()
-
     assert charlie.get("/v1/holds/senders").body == {"senders": []}
     assert charlie.get("/v1/holds/streams").body == {"streams": [], "next": None}
     assert len(alice.get("/v1/holds/senders").body["senders"]) == 1

@@ -10,7 +10,6 @@ from django.conf import LazySettings
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from postledger.config import env
 from postledger.web.shared import bodies, throttle
 from postledger.web.shared.guesses import GuessLimit
 from postledger.web.shared.throttle import RateExceededError, Throttle
@@ -109,16 +108,6 @@ def waiting_at(silent: socket.socket) -> int:
             silent.accept()[0].close()
             count += 1
     return count
-
-
-def test_a_rate_that_cannot_be_read_stops_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    for rate in ("fast", "100", "5/fortnight"):
-        monkeypatch.setenv("API_RATE", rate)
-
-        with pytest.raises(env.BadEnvironmentError, match="API_RATE: is not a rate") as error:
-            env.load()
-
-        assert rate not in str(error.value).replace("100/second", ""), rate
 
 
 def wrong_key() -> str:
