@@ -17,7 +17,6 @@ from postledger.content.versions import Version
 from postledger.deliveries import queries
 from postledger.deliveries.entries import Body
 from postledger.lib.ids import DeliveryId
-from tests import round_trips
 from tests.web.callers import Caller, Reply, caller
 
 SECRET = "a secret of the tests, long enough"
@@ -135,24 +134,6 @@ def test_a_repeat_gets_the_warnings_of_the_first_answer_whatever_became_of_the_t
     assert [warning["place"] for warning in first.body["warnings"]] == ["template.variables.nmae"]
     assert first.body == declared.body == archived.body
     assert archived.headers["Idempotency-Replayed"] == "true"
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_warnings_of_a_repeated_batch_cost_no_question_for_each_mail() -> None:
-    alice = caller("acme")
-    template = {**TEMPLATE, "variables": {**VARIABLES, "other": 1}}
-    mail = {"to": "a@example.com", "template": template}
-
-    def send(key: str) -> tuple[int, Reply]:
-        with round_trips.counted() as questions:
-            reply = alice.post("/v1/email/batch", {"mails": [mail] * 20}, Idempotency_Key=key)
-        return questions(), reply
-
-    send("other key")
-    (first, _), (second, repeated) = send("key"), send("key")
-
-    assert second < first + 10  # to find the receipt, the letters of its mails, and each letter
-    assert all(len(each["warnings"]) == 1 for each in repeated.body["mails"])
 
 
 def test_a_stored_mail_can_be_made_again_from_its_letter(alice: Caller) -> None:
