@@ -44,12 +44,7 @@ def test_the_bound_solves_wilsons_equation_and_is_below_the_share(share: tuple[i
 
 
 def test_no_share_has_no_bound() -> None:
-    for hits, total in (
-        (1, 0),
-        (0, 0),
-        (-1, 3),
-        (4, 3),
-    ):
+    for hits, total in ((1, 0), (0, 0), (-1, 3), (4, 3)):
         with pytest.raises(ValueError, match="is not a share"):
             wilson_lower_bound(hits, total)
 
@@ -94,16 +89,11 @@ def test_the_detail_has_the_figures() -> None:
     )
 
 
-def test_mail_that_is_under_way_dilutes_no_rate() -> None:
+def test_the_rate_is_of_delivered_mail_or_where_none_is_reported_of_accepted_mail() -> None:
     assert judge(Counts(accepted=100_000, delivered=940, bounced=60, complained=0)) is not None
-
-
-def test_an_account_that_reports_no_deliveries_is_measured_by_its_accepted_mail() -> None:
     assert judge(Counts(accepted=100_000, delivered=0, bounced=500, complained=0)) is None
     assert judge(Counts(accepted=10_000, delivered=0, bounced=600, complained=0)) is not None
-
-
-def test_reports_that_are_ahead_of_the_books_break_nothing() -> None:
+    # Reports may be ahead of the books.
     assert judge(Counts(accepted=0, delivered=0, bounced=700, complained=0)) is not None
     assert judge(Counts(accepted=0, delivered=0, bounced=0, complained=0)) is None
 
@@ -126,13 +116,7 @@ def test_limits_can_be_switched_off_one_by_one() -> None:
 
 
 def test_limits_that_mean_nothing_are_refused() -> None:
-    for text in (
-        "",
-        "3%",
-        "3% of 200",
-        "5% of 200, 3% of 500",
-        "0% of 1, 1% of 1",
-        "3% of 0, 5% of 1",
-    ):
+    unordered = ("5% of 200, 3% of 500", "0% of 1, 1% of 1", "3% of 0, 5% of 1")
+    for text in ("", "3%", "3% of 200", *unordered):
         with pytest.raises(ValueError, match="3% of 200, 5% of 500"):
             guard.read_limits(text)

@@ -93,10 +93,7 @@ NO_NETWORK: dict[str, tuple[Forge, int]] = {
         403,
     ),
     "the metadata service": (lambda s: s.certified_at("http://169.254.169.254" + sns.PATH), 403),
-    "another port": (lambda s: s.certified_at(PORT_9 + sns.PATH), 403),
     "another scheme": (lambda s: s.certified_at(f"https://{host_of(s)}{sns.PATH}"), 403),
-    "a file": (lambda s: s.certified_at("file:///etc/passwd"), 403),
-    "a user before the host": (lambda s: s.certified_at(f"http://a@{host_of(s)}{sns.PATH}"), 403),
     "the host as a user": (
         lambda s: s.certified_at(
             f"{s.server.origin}@127.0.0.1:{s.canary.getsockname()[1]}{sns.PATH}"
@@ -104,9 +101,6 @@ NO_NETWORK: dict[str, tuple[Forge, int]] = {
         403,
     ),
     "a query": (lambda s: s.certified_at(f"{s.server.certificate_url}?next={PORT_9}"), 403),
-    "a fragment": (lambda s: s.certified_at(f"{s.server.certificate_url}#x"), 403),
-    "another path": (lambda s: s.certified_at(f"{s.server.origin}/evil.pem"), 403),
-    "a path that climbs": (lambda s: s.certified_at(f"{s.server.origin}/x/..{sns.PATH}"), 403),
     "no signature": (without("Signature"), 403),
     "no topic": (without("TopicArn"), 400),
     "no certificate": (without("SigningCertURL"), 400),
@@ -216,15 +210,6 @@ def test_a_message_without_an_envelope_is_refused_with_what_to_do(scene: Scene) 
     assert seen == []
 
 
-def test_a_replayed_message_with_another_body_changes_nothing(scene: Scene) -> None:
-    fields = scene.notification()
-    assert post(fields).status_code == 200
-
-    assert post({**fields, "Message": '{"eventType":"Complaint"}'}).status_code == 403
-
-    assert InboxMessage.objects.get().body == sns.EVENT
-
-
 def test_a_topic_of_another_workspace_reports_to_that_workspace_alone(scene: Scene) -> None:
     arn = new_arn()
     globex = listen(arn, workspace="globex", endpoint=scene.server.origin)
@@ -232,5 +217,8 @@ def test_a_topic_of_another_workspace_reports_to_that_workspace_alone(scene: Sce
 
     assert post({**fields, "TopicArn": scene.arn}).status_code == 403
     assert post(fields).status_code == 200
+    # Nor is it replayed with another body.
+    assert post({**fields, "Message": '{"eventType":"Complaint"}'}).status_code == 403
 
-    assert InboxMessage.objects.get().account_id == globex
+    kept = InboxMessage.objects.get()
+    assert (kept.account_id, kept.body) == (globex, sns.EVENT)

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from postledger.accounts.models import Sender
 from postledger.contacts.models import Contact, Suppression
 from postledger.feedback import application, inbox, topics
 from postledger.feedback.inbox import IncomingMessage
-from postledger.feedback.models import InboxMessage, UnmatchedEvent
+from postledger.feedback.models import UnmatchedEvent
 from postledger.workers import emitted_events
 from tests.cli import command_line
 from tests.dispatch import office
@@ -128,28 +127,3 @@ def test_a_sender_whose_events_are_not_expected_is_not_tested(tmp_path: Path) ->
     assert "no events are expected" in topicless
     assert "is of kind smtp, which has no simulator addresses" in by_smtp
     assert "There is no sender nobody@acme.example" in unknown
-
-
-def test_events_without_a_mail_are_listed_for_one_workspace_or_all(tmp_path: Path) -> None:
-    assert command_line.run("feedback", "unmatched") == ["Every event belonged to a mail."]
-    offices = [office.open_office(tmp_path, name) for name in ("acme", "globex")]
-    for each in offices:
-        assert each.account_id is not None
-        UnmatchedEvent.objects.create(
-            account_id=each.account_id,
-            key="k",
-            kind="bounced",
-            name="Bounce",
-            why="wrong_mac",
-            reference="abc_1_def",
-            provider_id="0100-1",
-        )
-
-    lines = command_line.run("feedback", "unmatched", "--workspace", "acme")
-
-    assert len(command_line.run("feedback", "unmatched")) == 3
-    assert len(lines) == 2
-    assert "acme/main  Bounce  wrong mac  reference abc_1_def  provider's id 0100-1" in lines[0]
-    assert lines[1] == "Events without a mail: 1, shown: 1."
-    assert Sender.objects.count() == 2
-    assert InboxMessage.objects.count() == 0

@@ -70,13 +70,16 @@ def test_mail_to_a_simulator_is_reported_and_spoils_no_rate(*, is_folded: bool) 
     assert usage == {sender.pk: 14}, "limits count what the provider took"
 
 
-def test_a_sender_without_any_event_for_an_hour_is_silent() -> None:
-    sender, stream = sandboxed(), cast.stream(mails=10)
+def test_a_sender_without_any_event_for_an_hour_is_silent_and_seen_by_its_workspace_alone() -> None:
+    sender, other, stream = sandboxed(), sandboxed("globex"), cast.stream(mails=10)
     accept(stream)
     ledger.fold()
 
     assert health(sender, later=timedelta(minutes=59)).silent_since is None
     assert health(sender, later=timedelta(hours=2)).silent_since is not None
+    assert (health(sender).accepted, health(other).accepted) == (10, 0)
+    sql.rows("UPDATE deliveries_streampace SET slot = slot - interval '8 days'", {})
+    assert health(sender).accepted == 0, "of more than seven days ago"
 
 
 @pytest.mark.parametrize("is_folded", [True, False])
@@ -105,19 +108,3 @@ def test_where_no_events_are_expected_nothing_is_measured() -> None:
     assert not found.is_expected
     assert found.bounce_rate is None
     assert found.silent_since is None
-
-
-def test_reports_of_more_than_seven_days_ago_do_not_count() -> None:
-    sender, stream = sandboxed(), cast.stream(mails=10)
-    accept(stream)
-    ledger.fold()
-    sql.rows("UPDATE deliveries_streampace SET slot = slot - interval '8 days'", {})
-
-    assert health(sender).accepted == 0
-
-
-def test_a_workspace_sees_its_own_senders_alone() -> None:
-    sender, other = sandboxed(), sandboxed("globex")
-    accept(cast.stream(mails=10, workspace="globex"))
-
-    assert (health(sender).accepted, health(other).accepted) == (0, 10)

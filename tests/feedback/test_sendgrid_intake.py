@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from random import Random
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ from postledger.web.front.answers import Django
 from postledger.web.front.front import Front
 from postledger.web.shared import bodies
 from postledger.web.shared.bodies import FailedBody
-from tests.feedback import mutations, topics
+from tests.feedback import topics
 from tests.feedback.sendgrid import (
     SIGNATURE,
     TIMESTAMP,
@@ -61,19 +60,17 @@ def test_a_post_is_stored_as_it_came(webhook: Webhook) -> None:
     assert row.sent_at == datetime.fromtimestamp(int(headers[TIMESTAMP]), UTC)
 
 
-def test_a_repeated_post_is_stored_once_also_if_it_is_signed_anew(webhook: Webhook) -> None:
-    headers = webhook.headers(BODY)
+def test_a_repeated_post_is_stored_once_for_each_account_also_if_it_is_signed_anew(
+    webhook: Webhook,
+) -> None:
+    headers = webhook.headers(BODY) | {"host": "moved.example"}
     later = webhook.headers(BODY, str(int(headers[TIMESTAMP]) + 1))
 
     replies = [post(webhook.account_id, BODY, each) for each in (headers, headers, later)]
 
     assert [reply.status_code for reply in replies] == [200] * 3
     assert InboxMessage.objects.count() == 1
-
-
-def test_posts_of_the_same_bytes_for_two_accounts_are_two(webhook: Webhook) -> None:
-    assert send(webhook).status_code == send(listen("globex")).status_code == 200
-
+    assert send(listen("globex")).status_code == 200
     assert InboxMessage.objects.count() == 2
 
 
@@ -87,39 +84,33 @@ def test_1500_events_in_768_kb_are_stored_before_the_answer(webhook: Webhook) ->
     assert json.loads(InboxMessage.objects.get().body) == events
 
 
-@pytest.mark.parametrize("body", [b"no JSON", b"", b"\xff\xfe[]", b'[{"a":"\0"}]'])
 def test_what_was_signed_and_cannot_be_read_is_kept_so_that_it_is_not_sent_for_a_day(
-    webhook: Webhook, body: bytes
+    webhook: Webhook,
 ) -> None:
-    assert send(webhook, body).status_code == 200
+    bodies_read = (b"no JSON", b"", b"\xff\xfe[]", b'[{"a":"\0"}]')
+    for body in bodies_read:
+        assert send(webhook, body).status_code == 200, body
 
-    # It gets its fault when it is applied, and can be retried.
-    assert InboxMessage.objects.get().fault == ""
+    # They get their fault when they are applied, and can be retried.
+    assert list(InboxMessage.objects.values_list("fault", flat=True)) == [""] * len(bodies_read)
 
 
-def test_both_keys_are_believed_until_the_old_one_is_removed(webhook: Webhook) -> None:
+def test_both_keys_are_believed_and_noted_as_used_until_the_old_one_is_removed(
+    webhook: Webhook,
+) -> None:
+    before = datetime.now(UTC)
     row = WebhookKey.objects.get()
     new = Webhook(webhook.account_id)
     ids = (row.workspace_id, row.account_id)
     webhook_keys.register_key(*ids, public_key=new.public_key, actor="alice")
-    assert [send(each, b"[%d]" % n).status_code for n, each in enumerate((webhook, new))] == [
-        *(200, 200)
-    ]
+    both = [send(each, b"[%d]" % number).status_code for number, each in enumerate((webhook, new))]
+    used = WebhookKey.objects.filter(last_used_at__range=(before, datetime.now(UTC)))
+    assert (both, used.count()) == ([200, 200], 2)
 
     webhook_keys.remove_key(*ids, public_key=webhook.public_key, actor="alice")
 
     assert [send(each, b"[2]").status_code for each in (webhook, new)] == [403, 200]
     assert InboxMessage.objects.count() == 3
-
-
-def test_a_key_that_signed_is_noted_as_used(webhook: Webhook) -> None:
-    before = datetime.now(UTC)
-
-    send(webhook)
-
-    used_at = WebhookKey.objects.get().last_used_at
-    assert used_at is not None
-    assert before <= used_at <= datetime.now(UTC)
 
 
 def test_a_post_is_taken_though_its_use_cannot_be_noted(webhook: Webhook) -> None:
@@ -192,17 +183,6 @@ def test_forged_posts_are_refused(webhook: Webhook) -> None:
     assert not WebhookKey.objects.exclude(last_used_at=None).exists()
 
 
-def test_200_mutated_posts_are_refused(webhook: Webhook) -> None:
-    chance, headers = Random(21), webhook.headers(BODY)
-
-    replies = [
-        post(webhook.account_id, mutations.mutate(BODY, chance), headers) for _ in range(200)
-    ]
-
-    assert {reply.status_code for reply in replies} == {403}
-    assert not InboxMessage.objects.exists()
-
-
 def test_an_account_that_is_not_there_is_refused_like_one_with_another_key(
     webhook: Webhook,
 ) -> None:
@@ -217,27 +197,13 @@ def test_an_account_that_is_not_there_is_refused_like_one_with_another_key(
     assert "No key of the account in this URL" in replies[0].json()["detail"]
 
 
-def test_another_method_is_refused() -> None:
+def test_another_method_is_refused_and_a_url_without_an_account_not_found() -> None:
     for path in ("/sendgrid-events/1", "/ses-events"):
         reply = Client().get(path)
         assert (reply.status_code, reply["Allow"]) == (405, "POST"), path
-
-
-def test_a_url_without_an_account_is_not_found() -> None:
-    for path in (
-        "/sendgrid-events/",
-        "/sendgrid-events/x",
-        "/sendgrid-events/-1",
-    ):
+    for path in ("/sendgrid-events/", "/sendgrid-events/x", "/sendgrid-events/-1"):
         reply = Client().post(path, BODY, content_type="application/json")
-
         assert (reply.status_code, reply["Content-Type"]) == (404, "application/problem+json"), path
-
-
-def test_any_host_name_is_served(webhook: Webhook) -> None:
-    headers = webhook.headers(BODY) | {"host": "moved.example"}
-
-    assert post(webhook.account_id, BODY, headers).status_code == 200
 
 
 def test_outcomes_are_counted_and_no_address_is_logged(webhook: Webhook) -> None:

@@ -1,6 +1,5 @@
 """An envelope of SNS is read strictly, and its signature covers what it says."""
 
-import json
 from datetime import UTC, datetime, timedelta
 
 from postledger.providers.ses.events import sns_envelope
@@ -32,18 +31,11 @@ def test_a_message_of_sns_is_believed() -> None:
     assert find_forgery({**sns.notification(ARN, URL), "Subject": None}) is None
     for name in ("sns.amazonaws.com", "sns.eu-west-1.amazonaws.com"):
         assert find_forgery(sns.notification(ARN, URL), sns.certificate(name)) is None, name
-
-
-def test_a_confirmation_of_sns_is_believed() -> None:
-    for kind in (
-        Kind.SUBSCRIPTION,
-        Kind.UNSUBSCRIPTION,
-    ):
+    for kind in (Kind.SUBSCRIPTION, Kind.UNSUBSCRIPTION):
         fields = sns.confirmation(ARN, URL, kind=kind)
-
-        assert read(fields).kind is kind, kind
-        assert read(fields).token == "token-1", kind
+        assert (read(fields).kind, read(fields).token) == (kind, "token-1")
         assert find_forgery(fields) is None, kind
+    assert read(without("Signature")).signature is None, "a queue needs none"
 
 
 def test_the_test_message_of_ses_is_recognised() -> None:
@@ -72,6 +64,7 @@ def test_another_url_is_no_certificate_of_the_topics_region() -> None:
         f"{ORIGIN}/SimpleNotificationService-.pem",
         f"{ORIGIN}/SimpleNotificationService-0123.pem.exe",
         f"{ORIGIN}/other.pem",
+        "file:///etc/passwd",
         "HTTPS://SNS.EU-WEST-1.AMAZONAWS.COM" + sns.PATH,
         "",
     ):
@@ -106,12 +99,7 @@ def test_a_changed_field_breaks_the_signature() -> None:
 
 
 def test_a_signature_counts_for_its_own_version_only() -> None:
-    for signed, said in (
-        ("1", "2"),
-        ("2", "1"),
-        ("2", "3"),
-        ("2", ""),
-    ):
+    for signed, said in (("1", "2"), ("2", "1"), ("2", "3"), ("2", "")):
         fields = sns.notification(ARN, URL, version=signed)
 
         assert find_forgery({**fields, "SignatureVersion": said}), (signed, said)
@@ -155,18 +143,9 @@ def test_what_is_no_envelope_is_malformed() -> None:
         changed(Timestamp="2026-05-04T09:15:06"),
         changed(Message="\ud800"),
         sns.EVENT.encode(),
+        sns.as_body(sns.notification(ARN, URL))[:-1] + b', "x": {"a": 1, "a": 2}}',
     ):
         assert isinstance(sns_envelope.parse(body), Malformed), body[:80]
-
-
-def test_a_repeated_name_inside_another_field_is_malformed_too() -> None:
-    body = json.dumps(sns.notification(ARN, URL))[:-1] + ', "x": {"a": 1, "a": 2}}'
-
-    assert isinstance(sns_envelope.parse(body.encode()), Malformed)
-
-
-def test_a_queue_needs_no_signature() -> None:
-    assert read(without("Signature")).signature is None
 
 
 def test_why_a_message_is_malformed_repeats_nothing_of_it() -> None:

@@ -66,21 +66,18 @@ def first_line(connection: socket.socket) -> bytes:
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 
 
-@pytest.mark.parametrize(
-    ("rest", "status"),
-    [
+def test_what_breaks_the_rules_of_http_is_refused(port: int) -> None:
+    for rest, status in (
         (b"X-A: " + b"a" * 100_000 + b"\r\n\r\n", b"431"),
         (b'Content-Type: a/b; x="' + b";" * 60_000 + b"\r\n\r\n", b"431"),
         (b"Content-Length: " + b"0" * 5000 + b"3\r\n\r\na=b", b"400"),
         (CHUNKED + b"zzz\r\na=b\r\n", b"400"),
         (CHUNKED + b"3\r\na=bXX\r\n0\r\n\r\n", b"400"),
-    ],
-)
-def test_what_breaks_the_rules_of_http_is_refused(port: int, rest: bytes, status: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.sendall(b"POST /v1/campaigns/send HTTP/1.1\r\nHost: 127.0.0.1\r\n" + rest)
+    ):
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(b"POST /v1/campaigns/send HTTP/1.1\r\nHost: 127.0.0.1\r\n" + rest)
 
-        assert first_line(connection).split()[1] == status
+            assert first_line(connection).split()[1] == status, rest[:40]
 
 
 def test_slow_bodies_of_one_network_beyond_its_share_lose_their_connection(port: int) -> None:

@@ -31,11 +31,8 @@ def test_a_sealed_value_comes_back_as_it_went(data: bytes) -> None:
     assert unseal(seal(data)) == data
 
 
-def test_a_sealed_value_does_not_show_what_is_in_it() -> None:
+def test_a_sealed_value_does_not_show_what_is_in_it_nor_that_it_is_the_same() -> None:
     assert b"hunter2" not in seal()
-
-
-def test_the_same_value_sealed_twice_looks_different() -> None:
     assert seal() != seal()
 
 
@@ -50,36 +47,27 @@ def test_what_the_first_version_sealed_still_opens() -> None:
     assert opened == b"hunter2"
 
 
-def test_a_previous_secret_opens_whatever_its_place_in_the_list() -> None:
-    assert unseal(seal(), "newest", "newer", "now") == b"hunter2"
-
-
-def test_the_first_secret_seals() -> None:
+def test_the_first_secret_seals_and_every_previous_one_opens() -> None:
     sealed = secrets.seal(
         b"hunter2", secrets=["newest", "now"], purpose="settings", bound_to="workspace 1"
     )
 
     assert unseal(sealed, "newest") == b"hunter2"
+    assert unseal(seal(), "newest", "newer", "now") == b"hunter2"
     with pytest.raises(UnsealableError):
         unseal(sealed, "now")
 
 
-def test_a_strange_secret_does_not_open() -> None:
+def test_a_strange_secret_another_purpose_and_another_place_do_not_open() -> None:
     with pytest.raises(UnsealableError):
         unseal(seal(), "another")
-
-
-def test_another_purpose_does_not_open() -> None:
     with pytest.raises(UnsealableError):
         unseal(seal(), purpose="tokens")
-
-
-def test_another_place_does_not_open() -> None:
     with pytest.raises(UnsealableError):
         unseal(seal(), bound_to="workspace 11")
 
 
-def test_a_value_with_any_bit_turned_does_not_open() -> None:
+def test_a_value_with_any_bit_turned_or_cut_anywhere_does_not_open() -> None:
     sealed = seal()
 
     for bit in range(len(sealed) * 8):
@@ -87,25 +75,17 @@ def test_a_value_with_any_bit_turned_does_not_open() -> None:
         turned[bit // 8] ^= 1 << bit % 8
         with pytest.raises(UnsealableError):
             unseal(bytes(turned))
-
-
-def test_a_value_cut_anywhere_does_not_open() -> None:
-    sealed = seal()
-
     for length in range(len(sealed)):
         with pytest.raises(UnsealableError):
             unseal(sealed[:length])
 
 
-def test_the_refusal_says_what_to_do_and_shows_no_secret() -> None:
+def test_the_refusal_shows_no_secret() -> None:
     with pytest.raises(UnsealableError) as refused:
         unseal(seal(), "a-secret-of-ours")
 
     assert refused.value.code == "unsealable"
-    assert str(refused.value) == (
-        "The settings cannot be unsealed: they were sealed under another SECRET_KEY, or for"
-        " another owner. Add the old key to SECRET_KEY_PREVIOUS, or enter them again."
-    )
+    assert "a-secret-of-ours" not in str(refused.value)
 
 
 def test_an_empty_secret_is_a_bug_and_seals_nothing() -> None:

@@ -69,20 +69,17 @@ def test_consents_of_somebody_who_never_was_a_contact_are_erased(acme: int) -> N
     assert people.find_suppression(acme).has_left
 
 
-@pytest.mark.parametrize(("key", "lists"), [("news", {None, "news"}), (GENERAL, {None})])
-def test_an_old_link_does_not_bring_an_erased_address_back(
-    acme: int, key: str, lists: set[str | None]
-) -> None:
+def test_an_old_link_does_not_bring_an_erased_address_back(acme: int) -> None:
     people.news(acme)
     people.member(acme)
     erase(acme)
+    for key, lists in ((GENERAL, {None}), ("news", {None, "news"})):
+        leave(acme, key=key)
 
-    leave(acme, key=key)
-
-    assert R1 not in everything()
-    assert not Suppression.objects.exclude(address=None).exists()
-    kept = Suppression.objects.filter(has_left=True).values_list("list__key", flat=True)
-    assert set(kept) == lists
+        assert R1 not in everything()
+        assert not Suppression.objects.exclude(address=None).exists(), key
+        kept = Suppression.objects.filter(has_left=True).values_list("list__key", flat=True)
+        assert set(kept) == lists, key
 
 
 def test_former_addresses_stay_suppressed_unless_somebody_else_has_them_now(acme: int) -> None:

@@ -87,14 +87,7 @@ def test_a_request_that_cannot_be_kept_or_written_is_an_invalid_payload() -> Non
 
 
 def test_text_that_is_not_an_address_is_an_invalid_email() -> None:
-    for to in (
-        "",
-        "alice",
-        "a@b@",
-        "a b@example.com",
-        "a.@example.com",
-        "x" * 300,
-    ):
+    for to in ("", "alice", "a@b@", "a b@example.com", "a.@example.com", "x" * 300):
         [issue] = validation.check_recipient(mail(to=to), contact_address=None)
 
         assert (issue.code, issue.field) == (Validation.INVALID_EMAIL, "to"), to
@@ -115,12 +108,7 @@ def test_a_named_contact_must_exist_and_have_the_address() -> None:
 
 
 def test_content_that_must_not_be_sent_is_an_invalid_template() -> None:
-    for changes in (
-        {"subject": ""},
-        {"html": " "},
-        {"html": "<script>"},
-        {"subject": "x" * 151},
-    ):
+    for changes in ({"subject": ""}, {"html": " "}, {"html": "<script>"}, {"subject": "x" * 151}):
         [issue] = validation.check_content(mail(**changes))
 
         assert issue.code == Validation.INVALID_TEMPLATE, changes

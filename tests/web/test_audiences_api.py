@@ -1,11 +1,9 @@
 """Filters over HTTP: checked, counted and sampled, or refused with a place and a remedy."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from postledger.contacts import index_advice
 from tests.contacts.people import leave
 from tests.web.callers import Caller
 from tests.web.test_contacts_api import make_contact
@@ -56,29 +54,10 @@ def test_whom_a_filter_means_is_counted_and_sampled(alice: Caller) -> None:
         assert len(ask(alice, "sample", meant)["contacts"]) == active, meant
         assert len(ask(alice, "sample", meant, only_active=False)["contacts"]) == everybody, meant
         ask(alice, "check", meant)
-
-
-@pytest.mark.usefixtures("people")
-def test_a_sample_shows_who_they_are(alice: Caller) -> None:
     [member] = ask(alice, "sample", {"state": "OH"})["contacts"]
-
     assert member.pop("contact_id") > 0
     assert member == {"address": "r1@example.com", "name": "R1", "state": "active"}
     assert len(ask(alice, "sample", {}, size=1)["contacts"]) == 1
-
-
-@pytest.mark.usefixtures("people")
-def test_a_slow_filter_is_logged_with_the_index_it_lacks(
-    alice: Caller, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(index_advice, "PROMISED", timedelta(0))
-
-    counted = ask(alice, "count", {"field": "attributes.age", "over": 30})
-
-    assert set(counted) == {"number", "is_exact", "took_ms"}
-    lines = [record.msg for record in caplog.records if isinstance(record.msg, dict)]
-    [entry] = [line for line in lines if line["event"] == "audience_filter_slow"]
-    assert "CREATE INDEX CONCURRENTLY contacts_contact_" in entry["advice"]
 
 
 def test_a_wrong_filter_is_refused_with_its_place_and_is_no_empty_audience(alice: Caller) -> None:

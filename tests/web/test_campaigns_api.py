@@ -10,8 +10,6 @@ from django.db import connection
 
 from postledger.accounts import senders, workspaces
 from postledger.accounts.keys import Scope
-from postledger.campaigns.drafts import drafts, preview
-from postledger.campaigns.drafts.preview import AudienceCheck
 from postledger.campaigns.models import Run
 from postledger.deliveries import queries
 from tests.campaigns import press
@@ -47,45 +45,42 @@ def rows() -> dict[str, int]:
     return counted
 
 
-@pytest.mark.parametrize(
-    ("content", "timing"),
-    [
-        (
-            {**newsroom.NEW["content"], "locale": "pt-BR", "required": ["plan"], "optional": ["a"]},
-            {"at": None, "local_time": None},
-        ),
-        (
-            {"kind": "template", "id": "welcome", "version": 3},
-            {"at": f"{SOON}Z", "local_time": None},
-        ),
-        ({"kind": "template", "id": "welcome", "version": None}, {"at": None, "local_time": SOON}),
-        (ARTICLE, {"at": None, "local_time": SOON}),
-        ({"kind": "page", "page_id": str(uuid4())}, {"at": None, "local_time": None}),
-    ],
-    ids=["inline", "template", "newest", "article", "page"],
-)
-def test_a_campaign_is_found_as_it_was_written(
-    alice: Caller, content: dict[str, Any], timing: dict[str, Any]
-) -> None:
+# The content, and the timing, that are written.
+WRITTEN: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    (
+        {**newsroom.NEW["content"], "locale": "pt-BR", "required": ["plan"], "optional": ["a"]},
+        {"at": None, "local_time": None},
+    ),
+    ({"kind": "template", "id": "welcome", "version": 3}, {"at": f"{SOON}Z", "local_time": None}),
+    ({"kind": "template", "id": "welcome", "version": None}, {"at": None, "local_time": SOON}),
+    (ARTICLE, {"at": None, "local_time": SOON}),
+    ({"kind": "page", "page_id": str(uuid4())}, {"at": None, "local_time": None}),
+]
+
+
+def test_a_campaign_is_found_as_it_was_written_and_its_tag_is_taken_once(alice: Caller) -> None:
     alice.post("/v1/lists", {"key": "news", "name": "News"})
-    written = {
-        **newsroom.NEW,
-        "content": content,
-        "sender": "news@acme.example",
-        "list": "news",
-        "audience_filter": {"state": "OH"},
-        "timing": timing,
-    }
+    for number, (content, timing) in enumerate(WRITTEN):
+        written = {
+            **newsroom.NEW,
+            "tag": f"news-{number}",
+            "content": content,
+            "sender": "news@acme.example",
+            "list": "news",
+            "audience_filter": {"state": "OH"},
+            "timing": timing,
+        }
 
-    reply = alice.post("/v1/campaigns", written)
-    fetched = alice.get(f"/v1/campaigns/{reply.body['id']}")
+        reply = alice.post("/v1/campaigns", written)
+        fetched = alice.get(f"/v1/campaigns/{reply.body['id']}")
+        again = alice.post("/v1/campaigns", written)
 
-    assert reply.status == 201
-    assert fetched.body == reply.body
-    stored = {name: fetched.body[name] for name in written}
-    assert {**stored, "content": None} == {**written, "content": None}
-    assert content.items() <= stored["content"].items()
-    assert alice.get("/v1/campaigns").body == {"campaigns": [fetched.body], "next": None}
+        assert reply.status == 201, content
+        assert fetched.body == reply.body
+        stored = {name: fetched.body[name] for name in written}
+        assert {**stored, "content": None} == {**written, "content": None}
+        assert content.items() <= stored["content"].items()
+        assert (again.status, again.body["code"]) == (409, "campaign_exists")
 
 
 def test_a_delivery_window_is_kept_until_it_is_removed(alice: Caller) -> None:
@@ -101,14 +96,6 @@ def test_a_delivery_window_is_kept_until_it_is_removed(alice: Caller) -> None:
         assert renamed["delivery_window"] == created["delivery_window"]
         assert removed["delivery_window"] is None
         assert changed["delivery_window"] == created["delivery_window"]
-
-
-def test_a_tag_is_taken_once(alice: Caller) -> None:
-    newsroom.make_campaign(alice)
-
-    refused = alice.post("/v1/campaigns", newsroom.NEW)
-
-    assert (refused.status, refused.body["code"]) == (409, "campaign_exists")
 
 
 def test_campaigns_come_in_pages_the_newest_first(alice: Caller) -> None:
@@ -207,56 +194,59 @@ def test_a_campaign_whose_sender_is_archived_is_refused_and_previewed_with_the_r
     assert alice.post(f"/v1/campaigns/{id_}/launch", None).status == 202
 
 
-def test_a_test_as_a_contact_takes_the_scope_to_read_contacts_and_a_live_key(
-    alice: Caller,
+def test_a_test_as_a_contact_takes_the_scope_to_read_contacts_and_a_live_key_of_its_workspace(
+    alice: Caller, charlie: Caller
 ) -> None:
     [contact_id] = newsroom.people(alice, 1, name="Ann")
+    [other] = newsroom.people(charlie, 1, name="Ann")
     id_ = newsroom.make_campaign(alice)
     asked = {"addresses": ["a@example.com"], "contact_id": contact_id}
     write_only = caller("acme", scopes=[Scope.CAMPAIGNS_WRITE])
     test_key = caller("acme", is_test=True)
 
-    sent = alice.post(f"/v1/campaigns/{id_}/test", asked)
     blind, tested = (who.post(f"/v1/campaigns/{id_}/test", asked) for who in (write_only, test_key))
+    for unknown in (other, other + 1):
+        refused = alice.post(f"/v1/campaigns/{id_}/test", {**asked, "contact_id": unknown})
+        shown = alice.post(f"/v1/campaigns/{id_}/preview", {"contact_id": unknown})
+        assert refused.status == shown.status == 404
 
-    assert sent.status == 202
     assert (blind.status, blind.body["code"]) == (403, "scope_missing")
     assert (tested.status, tested.body["code"]) == (403, "live_key_required")
+    assert not Run.objects.exists()
+    assert alice.post(f"/v1/campaigns/{id_}/test", asked).status == 202
 
 
-def test_a_contact_sees_its_own_values_and_nothing_is_stored(alice: Caller) -> None:
+def test_a_contact_or_a_made_up_reader_sees_its_own_values_and_nothing_is_stored(
+    alice: Caller,
+) -> None:
     alice.post("/v1/lists", {"key": "news", "name": "News"})
     details = {"name": "Ann", "attributes": {"plan": "pro"}, "from_name": "Ann's friends"}
     [contact_id] = newsroom.people(alice, 1, **details, lists=["news"], is_confirmed=True)
     words = {**newsroom.NEW["content"], "body": "Your plan is {{ plan }}.", "required": ["plan"]}
-    id_ = newsroom.make_campaign(alice, content=words, list="news")
+    path = f"/v1/campaigns/{newsroom.make_campaign(alice, content=words, list='news')}/preview"
     before = rows()
 
-    shown = alice.post(f"/v1/campaigns/{id_}/preview", {"contact_id": contact_id})
-
-    assert shown.status == 200
-    assert shown.body["subject"] == "News for Ann"
-    assert "Your plan is pro." in shown.body["text"]
-    assert "Acme — 1 Road" in shown.body["html"]
-    assert (shown.body["sender"], shown.body["from_name"]) == ("news@acme.example", "Ann's friends")
-    assert rows() == before
-
-
-def test_a_reader_may_be_made_up_and_nobody_sees_the_names_of_values(alice: Caller) -> None:
-    words = {**newsroom.NEW["content"], "body": "Your plan is {{ plan }}.", "required": ["plan"]}
-    path = f"/v1/campaigns/{newsroom.make_campaign(alice, content=words)}/preview"
-
+    shown = alice.post(path, {"contact_id": contact_id})
     given = alice.post(path, {"reader": {"name": "Bob", "attributes": {"plan": "free"}}}).body
     lacking = alice.post(path, {"reader": {"name": "Bob"}}).body
     nobody = alice.post(path, {}).body
+    both = alice.post(path, {"contact_id": contact_id, "reader": {}})
 
+    assert (shown.status, shown.body["subject"]) == (200, "News for Ann")
+    assert "Your plan is pro." in shown.body["text"]
+    assert "Acme — 1 Road" in shown.body["html"]
+    assert (shown.body["sender"], shown.body["from_name"]) == ("news@acme.example", "Ann's friends")
     assert (given["subject"], "free" in given["text"]) == ("News for Bob", True)
     assert lacking["subject"] is None
     assert [finding["code"] for finding in lacking["findings"]] == ["template_missing_variable"]
     assert "Your plan is [plan]." in nobody["text"]
+    assert (both.status, both.body["code"]) == (422, "INVALID_PAYLOAD")
+    assert rows() == before
 
 
-def test_content_that_is_not_there_is_named_and_is_no_lost_address(alice: Caller) -> None:
+def test_content_or_a_footer_that_is_not_there_stops_a_preview_a_test_and_a_launch(
+    alice: Caller, settings: LazySettings
+) -> None:
     missing: list[dict[str, Any]] = [ARTICLE, {"kind": "template", "id": "nothing"}]
     for number, content in enumerate(missing):
         id_ = newsroom.make_campaign(alice, content=content, tag=f"news-{number}")
@@ -268,45 +258,13 @@ def test_content_that_is_not_there_is_named_and_is_no_lost_address(alice: Caller
         ):
             refused = alice.post(f"/v1/campaigns/{id_}/{path}", body)
             assert (refused.status, refused.body["code"]) == (422, "content_unknown"), content
-        assert not Run.objects.exists(), content
-
-
-def test_what_the_workspace_lacks_for_a_footer_is_found_and_stops_a_launch(
-    alice: Caller, settings: LazySettings
-) -> None:
     settings.UNSUBSCRIBE_SECRET = ""
     id_ = newsroom.make_campaign(alice)
-
     shown = alice.post(f"/v1/campaigns/{id_}/preview", {}).body
     refused = alice.post(f"/v1/campaigns/{id_}/launch", None)
 
     assert shown["findings"][0]["code"] == "footer_env_missing"
     assert (refused.status, refused.body["code"]) == (422, "footer_env_missing")
-
-
-def test_nobody_reads_it_as_two_or_as_nonsense(alice: Caller) -> None:
-    path = f"/v1/campaigns/{newsroom.make_campaign(alice)}/preview"
-    asked: list[dict[str, Any]] = [
-        {"contact_id": 1, "reader": {}},
-        {"contact_id": 0},
-        {"reader": {"email": "nobody"}},
-        {"reader": {"attributes": {"a": "\0"}}},
-    ]
-    for each in asked:
-        refused = alice.post(path, each)
-        assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD"), each
-
-
-def test_a_preview_and_a_test_read_no_values_of_another_workspaces_contact(
-    alice: Caller, charlie: Caller
-) -> None:
-    [other] = newsroom.people(charlie, 1, name="Ann")
-    path = f"/v1/campaigns/{newsroom.make_campaign(alice)}"
-
-    for contact_id in (other, other + 1):
-        read = {"contact_id": contact_id}
-        tested = alice.post(f"{path}/test", {"addresses": ["a@example.com"], **read})
-        assert alice.post(f"{path}/preview", read).status == tested.status == 404
     assert not Run.objects.exists()
 
 
@@ -347,21 +305,6 @@ def test_a_campaign_is_launched_once_and_tells_where_it_can_be_followed(alice: C
     assert (run["run_id"], run["is_test"], run["actor"][:4]) == (run_id, False, "key ")
 
 
-def test_runs_come_in_pages_the_newest_first(alice: Caller) -> None:
-    id_ = newsroom.make_campaign(alice)
-    path = f"/v1/campaigns/{id_}"
-    tests = [
-        alice.post(f"{path}/test", {"addresses": ["a@example.com"]}).body["run_id"]
-        for _ in range(3)
-    ]
-
-    first = alice.get(f"{path}/runs", limit="2").body
-    second = alice.get(f"{path}/runs", limit="2", cursor=first["next"]).body
-
-    assert [run["run_id"] for run in first["runs"]] == [tests[2], tests[1]]
-    assert ([run["run_id"] for run in second["runs"]], second["next"]) == ([tests[0]], None)
-
-
 def test_what_a_test_key_launches_goes_to_the_sandbox_and_leaves_the_launch_free(
     alice: Caller,
 ) -> None:
@@ -382,20 +325,21 @@ def test_what_a_test_key_launches_goes_to_the_sandbox_and_leaves_the_launch_free
     assert alice.get(f"/v1/runs/{live}").body["books"]["planned"] == 2
 
 
-NEEDS_PLAN = {**newsroom.NEW["content"], "body": "{{ plan }}, {{ city }}"}
-NEEDS_PLAN["required"] = ["name", "plan", "city"]
-
-
-def test_a_preview_counts_and_lists_the_contacts_that_lack_a_value(alice: Caller) -> None:
+def test_a_preview_counts_the_contacts_that_lack_a_value_for_who_may_read_contacts(
+    alice: Caller,
+) -> None:
+    needs_plan = {**newsroom.NEW["content"], "body": "{{ plan }}, {{ city }}"}
+    needs_plan["required"] = ["name", "plan", "city"]
     full, *_ = newsroom.people(alice, 3, attributes={"plan": "pro", "city": "Porto"})
     for number, attributes in enumerate([{"plan": "pro"}, {}], start=3):
         details = {"address": f"r{number}@example.com", "attributes": attributes}
         alice.post("/v1/contacts", details)
     left = alice.post("/v1/contacts", {"address": "r5@example.com"}).body["id"]
     alice.post(f"/v1/contacts/{left}/unsubscribe", {})
-    path = f"/v1/campaigns/{newsroom.make_campaign(alice, content=NEEDS_PLAN)}/preview"
+    path = f"/v1/campaigns/{newsroom.make_campaign(alice, content=needs_plan)}/preview"
+    wish = {"check_audience": True}
 
-    checked = alice.post(path, {"check_audience": True}).body["audience"]
+    checked = alice.post(path, wish).body["audience"]
 
     assert checked["is_complete"] is True
     found = {
@@ -407,44 +351,5 @@ def test_a_preview_counts_and_lists_the_contacts_that_lack_a_value(alice: Caller
         "plan": (1, ["r4@example.com"]),
     }
     assert alice.post(path, {"contact_id": full}).body["audience"] is None
-
-
-def test_a_preview_lists_the_first_hundred_and_counts_all(alice: Caller) -> None:
-    press.people(alice.workspace_id, 130)
-    id_ = newsroom.make_campaign(alice, content={**NEEDS_PLAN, "body": "{{ plan }}"})
-
-    checked = alice.post(f"/v1/campaigns/{id_}/preview", {"check_audience": True}).body["audience"]
-
-    lacking = [(each["count"], len(each["contacts"])) for each in checked["missing_values"]]
-    assert lacking == [(130, 100)] * 2
-
-
-def test_of_an_audience_that_takes_too_long_some_or_none_are_checked(alice: Caller) -> None:
-    """Nobody reads 20,000 contacts in a millisecond."""
-    press.people(alice.workspace_id, 20_000)
-    id_ = newsroom.make_campaign(alice, content={**NEEDS_PLAN, "required": ["plan", "city"]})
-    campaign = drafts.find_campaign(alice.workspace_id, id_)
-    moment = timedelta(milliseconds=1)
-
-    def check(patience_for_some: timedelta) -> AudienceCheck:
-        return preview.check_audience(
-            alice.workspace_id,
-            campaign,
-            now=datetime.now(UTC),
-            patience=moment,
-            patience_for_some=patience_for_some,
-        )
-
-    some = check(timedelta(minutes=5))  # however busy the machine is
-    assert some.is_complete is False
-    assert [each.count for each in some.missing_values or ()] == [preview.CHECKED] * 2
-    assert check(moment) == AudienceCheck(is_complete=False, missing_values=None)
-
-
-def test_the_audience_is_checked_only_for_live_keys_that_may_read_contacts(alice: Caller) -> None:
-    path = f"/v1/campaigns/{newsroom.make_campaign(alice)}/preview"
-    wish = {"check_audience": True}
-
     assert caller("acme", scopes=[Scope.CAMPAIGNS_READ]).post(path, wish).status == 403
     assert caller("acme", is_test=True).post(path, wish).status == 403
-    assert alice.post(path, wish).body["audience"] == {"is_complete": True, "missing_values": []}

@@ -25,13 +25,7 @@ def preview_content(who: Caller, **changes: Any) -> Reply:
     return who.post("/v1/content/preview", {**WORDS, **changes})
 
 
-def test_sound_content_can_be_sent(alice: Caller) -> None:
-    reply = check_content(alice)
-
-    assert (reply.status, reply.body) == (200, {"findings": [], "can_be_sent": True})
-
-
-def test_faults_come_before_warnings_and_each_says_what_to_do(alice: Caller) -> None:
+def test_faults_come_before_warnings_and_without_them_content_can_be_sent(alice: Caller) -> None:
     reply = check_content(
         alice, format="html", body='<p>{{ nmae }}</p><img src="https://a.example/b.png">'
     )
@@ -42,21 +36,7 @@ def test_faults_come_before_warnings_and_each_says_what_to_do(alice: Caller) -> 
         ("alt_missing", True),
     ]
     assert set(reply.body["findings"][0]) == {"code", "place", "remedy", "is_warning"}
-    assert all(finding["remedy"] for finding in reply.body["findings"])
-
-
-def test_a_link_may_be_a_variable_and_not_only_look_like_one(alice: Caller) -> None:
-    for link, codes in (
-        ("xyz.example/more", ["link_unreachable"]),
-        ("{{ email }}", []),
-        ("", ["link_empty"]),
-        ("x{{ email }}", ["link_unreachable"]),
-        ("&#0;more", ["link_unreachable"]),
-    ):
-        reply = check_content(alice, format="html", body=f'<p><a href="{link}">More</a></p>')
-
-        assert reply.body["can_be_sent"] is True, link
-        assert [finding["code"] for finding in reply.body["findings"]] == codes, link
+    assert check_content(alice).body == {"findings": [], "can_be_sent": True}
 
 
 # what is changed, code
@@ -139,13 +119,6 @@ def test_every_format_is_shown_as_a_reader_gets_it(alice: Caller) -> None:
         assert "Bob & Co" in shown["text"], format_
 
 
-def test_a_text_of_its_own_and_a_locale_are_kept(alice: Caller) -> None:
-    shown = preview_content(alice, text="Hi {{ name }}", locale="ar").body
-
-    assert shown["text"] == "Hi [name]"
-    assert 'lang="ar" dir="rtl"' in shown["html"]
-
-
 @pytest.fixture
 def acme(alice: Caller, settings: LazySettings) -> Caller:
     """Alice's program, in a workspace that has all that a footer needs."""
@@ -155,26 +128,20 @@ def acme(alice: Caller, settings: LazySettings) -> Caller:
     return alice
 
 
-def test_the_footer_of_a_preview_leads_to_the_page_without_a_token(acme: Caller) -> None:
+def test_the_footer_of_a_preview_is_there_when_asked_for_and_has_no_token(acme: Caller) -> None:
     shown = preview_content(acme, has_footer=True).body
+    plain = preview_content(acme).body
+    linked = preview_content(acme, body="{{ unsubscribe_url }}").body
 
     assert (shown["can_be_sent"], shown["findings"]) == (True, [])
     assert "<p>Acme — 1 Road</p>" in shown["html"]
     assert 'href="https://acme.example/leave"' in shown["html"]
     assert shown["text"].endswith("\n--\nAcme — 1 Road\nUnsubscribe: https://acme.example/leave")
     assert "token" not in shown["html"] + shown["text"]
-
-
-def test_without_being_asked_for_there_is_no_footer_and_no_link(acme: Caller) -> None:
-    shown = preview_content(acme).body
-    linked = preview_content(acme, body="{{ unsubscribe_url }}").body
-
-    assert "1 Road" not in shown["html"]
+    assert "1 Road" not in plain["html"]
     assert [finding["place"] for finding in linked["findings"]] == ["unsubscribe_url"]
-    assert (
-        preview_content(acme, body="{{ unsubscribe_url }}", has_footer=True).body["can_be_sent"]
-        is True
-    )
+    asked = preview_content(acme, body="{{ unsubscribe_url }}", has_footer=True).body
+    assert asked["can_be_sent"] is True
 
 
 def test_a_workspace_without_a_footer_is_told_what_it_lacks(alice: Caller) -> None:

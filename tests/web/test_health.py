@@ -69,20 +69,24 @@ def execute(statement: str, *params: int) -> None:
 
 
 @pytest.mark.django_db
-def test_a_whole_installation_is_ready(client: Client) -> None:
+def test_a_whole_installation_is_ready_and_says_how_often_it_was_forwarded(client: Client) -> None:
     answer = client.get("/ready")
+    forwarded = client.get("/ready", headers={"x-forwarded-for": "192.0.2.1, 10.0.0.1"})
 
     assert answer.status_code == 200
     assert answer.json() == {"ready": True, "missing": [], "forwarded": 0}
+    assert forwarded.json()["forwarded"] == 2
+    assert client.post("/ready").status_code == client.post("/metrics").status_code == 405
 
 
-def test_without_a_database_it_is_not_ready(
+def test_without_a_database_it_is_not_ready_and_has_no_metrics(
     client: Client, django_db_blocker: DjangoDbBlocker
 ) -> None:
     with django_db_blocker.unblock(), dead_database():
         answer = client.get("/ready")
+        of_metrics = client.get("/metrics", headers=HEADERS)
 
-    assert answer.status_code == 503
+    assert (answer.status_code, of_metrics.status_code) == (503, 503)
     assert answer.json() == {
         "ready": False,
         "missing": [{"what": "the database does not answer", "do": "Run postledger doctor."}],
@@ -91,39 +95,20 @@ def test_without_a_database_it_is_not_ready(
 
 
 @pytest.mark.django_db
-def test_with_a_migration_missing_it_is_not_ready(client: Client) -> None:
-    execute("DELETE FROM django_migrations WHERE app = 'observability'")
-
-    answer = client.get("/ready")
-
-    assert answer.status_code == 503
-    [missing] = answer.json()["missing"]
-    assert missing == {
-        "what": "the migration observability.0001_initial was not run",
-        "do": "Run postledger migrate.",
-    }
-
-
-@pytest.mark.django_db
-def test_without_this_months_partitions_it_is_not_ready(client: Client) -> None:
+def test_without_this_months_partitions_or_a_migration_it_is_not_ready(client: Client) -> None:
     month = ids.month_of(NOW)
     for table in partitions.TABLES:
         execute(f"DROP TABLE {partitions.partition(table, month)}")
+    unparted = client.get("/ready")
+    execute("DELETE FROM django_migrations WHERE app = 'observability'")
+    unmigrated = client.get("/ready")
 
-    answer = client.get("/ready")
-
-    assert answer.status_code == 503
-    [missing] = answer.json()["missing"]
-    assert missing["what"] == f"the ledger has no partitions for {ids.month_name(month)}"
-    assert missing["do"] == "Run postledger partitions."
-
-
-def test_only_reading_is_allowed(client: Client) -> None:
-    for path in (
-        "/ready",
-        "/metrics",
+    for answer, what in (
+        (unparted, f"the ledger has no partitions for {ids.month_name(month)}"),
+        (unmigrated, "the migration observability.0001_initial was not run"),
     ):
-        assert client.post(path).status_code == 405, path
+        assert answer.status_code == 503, what
+        assert [each["what"] for each in answer.json()["missing"]] == [what]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -234,30 +219,6 @@ def test_a_token_opens_the_metrics(client: Client) -> None:
 
 
 def test_without_a_token_nobody_reads_the_metrics(client: Client, settings: Settings) -> None:
-    for header in (
-        {},
-        {"authorization": "Bearer "},
-    ):
-        settings.METRICS_TOKEN = ""
-
-        answer = client.get("/metrics", headers=header)
-
-        assert answer.status_code == 404, header
-        assert answer.content.decode() == "The metrics are off: set METRICS_TOKEN.\n", header
-
-
-@pytest.mark.django_db
-def test_readiness_says_how_many_addresses_it_was_forwarded_from(client: Client) -> None:
-    answer = client.get("/ready", headers={"x-forwarded-for": "192.0.2.1, 10.0.0.1"})
-
-    assert answer.json()["forwarded"] == 2
-
-
-def test_without_a_database_the_metrics_say_so(
-    client: Client, django_db_blocker: DjangoDbBlocker
-) -> None:
-    with django_db_blocker.unblock(), dead_database():
-        answer = client.get("/metrics", headers=HEADERS)
-
-    assert answer.status_code == 503
-    assert "postledger doctor" in answer.content.decode()
+    settings.METRICS_TOKEN = ""
+    for header in ({}, {"authorization": "Bearer "}):
+        assert client.get("/metrics", headers=header).status_code == 404, header

@@ -36,6 +36,7 @@ def open_page(
 
 
 def test_a_persons_choice_comes_before_the_cookie_and_the_cookie_before_the_browser() -> None:
+    before = translation.get_language()
     for own, cookie, accepted, expected in (
         ("pt", "en", "ru", "pt"),
         ("", "pt", "ru", "pt"),
@@ -55,15 +56,11 @@ def test_a_persons_choice_comes_before_the_cookie_and_the_cookie_before_the_brow
             accepted,
         )
         assert response["Vary"] == "Accept-Language, Cookie", (own, cookie, accepted)
+        assert translation.get_language() == before, "the next request finds none left behind"
 
 
 def test_where_no_page_is_nobody_asks_who_the_reader_is() -> None:
-    for path in (
-        "/v1/email",
-        "/ready",
-        "/metrics",
-        "/pictures/a.png",
-    ):
+    for path in ("/v1/email", "/ready", "/metrics", "/pictures/a.png"):
         request = RequestFactory().get(path)
         request.user = SimpleLazyObject(lambda: pytest.fail("asked the database"))  # type: ignore[assignment]  # as a session does it
 
@@ -82,14 +79,6 @@ def test_a_page_that_says_its_language_is_believed_and_what_is_no_page_claims_no
     assert program.content == b"Yes"
     assert "Content-Language" not in program
     assert "Content-Language" not in answer("/w/1/report", JsonResponse({}))
-
-
-def test_the_next_request_finds_no_language_left_behind() -> None:
-    before = translation.get_language()
-
-    open_page(own="pt")
-
-    assert translation.get_language() == before
 
 
 def test_a_language_is_remembered_by_a_cookie() -> None:

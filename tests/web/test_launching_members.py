@@ -39,36 +39,25 @@ def launch(who: Caller, campaign_id: int) -> str:
     return str(reply.body["run_id"])
 
 
-def test_a_launch_with_a_members_key_is_the_members(alice: Caller, member_id: int) -> None:
+def test_a_launch_with_a_members_key_is_the_members_unless_it_is_into_the_sandbox(
+    alice: Caller, member_id: int
+) -> None:
     mine = caller("acme", member_id=member_id)
+    at = datetime.now(UTC) + timedelta(days=1)
 
     run_id = launch(mine, newsroom.make_campaign(mine))
     rest = alice.post(f"/v1/runs/{run_id}/remaining", None).body["run_id"]
     rest_of_mine = mine.post(f"/v1/runs/{run_id}/remaining", None).body["run_id"]
     path = f"/v1/campaigns/{newsroom.make_campaign(mine, tag='c')}/test"
     tested = mine.post(path, {"addresses": ["a@example.com"]}).body["run_id"]
+    later = newsroom.make_campaign(mine, tag="e", timing={"at": at.isoformat()})
     by_nobody = launch(alice, newsroom.make_campaign(alice, tag="d"))
-
-    assert [member_of(id_) for id_ in (run_id, rest_of_mine, tested)] == [member_id] * 3
-    assert (member_of(rest), member_of(by_nobody)) == (None, None)
-
-
-def test_a_scheduled_launch_stays_the_members(alice: Caller, member_id: int) -> None:
-    mine = caller("acme", member_id=member_id)
-    at = datetime.now(UTC) + timedelta(days=1)
-    campaign = mine.post("/v1/campaigns", {**newsroom.NEW, "timing": {"at": at.isoformat()}}).body
-
-    run_id = launch(mine, campaign["id"])
-
-    assert member_of(run_id) == member_id
-
-
-def test_a_launch_into_the_sandbox_is_nobodys(alice: Caller, member_id: int) -> None:
     tester = caller("acme", member_id=member_id, is_test=True)
+    tried = launch(tester, newsroom.make_campaign(alice, tag="f"))
 
-    run_id = launch(tester, newsroom.make_campaign(alice))
-
-    assert member_of(run_id) is None
+    of_member = (run_id, rest_of_mine, tested, launch(mine, later))
+    assert [member_of(id_) for id_ in of_member] == [member_id] * 4
+    assert [member_of(id_) for id_ in (rest, by_nobody, tried)] == [None] * 3
 
 
 def test_an_article_that_is_sent_in_one_request_is_the_members(

@@ -8,9 +8,13 @@ from tests.web.test_contacts_api import make_contact
 NEWS = {"key": "news", "name": "News"}
 
 
-def test_a_list_is_made_and_found(alice: Caller) -> None:
+def test_a_list_is_made_found_and_changed_where_a_change_names_it(alice: Caller) -> None:
     reply = alice.post("/v1/lists", NEWS)
     topic = alice.post("/v1/lists", {**NEWS, "key": "seats", "kind": "topic", "is_public": True})
+    listed = alice.get("/v1/lists").body
+    shown = alice.ask("PATCH", "/v1/lists/news", {"is_public": True}).body
+    named = alice.ask("PATCH", "/v1/lists/news", {"name": "The news"}).body
+    same = alice.ask("PATCH", "/v1/lists/news", {}).body
 
     assert reply.status == topic.status == 201
     assert reply.body == {
@@ -21,7 +25,10 @@ def test_a_list_is_made_and_found(alice: Caller) -> None:
         "archived_at": None,
     }
     assert (topic.body["kind"], topic.body["is_public"]) == ("topic", True)
-    assert alice.get("/v1/lists").body == {"lists": [reply.body, topic.body]}
+    assert listed == {"lists": [reply.body, topic.body]}
+    assert (shown["name"], shown["is_public"]) == ("News", True)
+    assert (named["name"], named["is_public"]) == ("The news", True)
+    assert same == named
 
 
 def test_a_list_tells_how_many_stand_how(alice: Caller) -> None:
@@ -36,18 +43,6 @@ def test_a_list_tells_how_many_stand_how(alice: Caller) -> None:
     assert counted == {
         state: {"number": 0, "is_exact": True} for state in ("paused", "unsubscribed", "suppressed")
     }
-
-
-def test_a_change_leaves_what_it_does_not_name(alice: Caller) -> None:
-    alice.post("/v1/lists", NEWS)
-
-    shown = alice.ask("PATCH", "/v1/lists/news", {"is_public": True}).body
-    named = alice.ask("PATCH", "/v1/lists/news", {"name": "The news"}).body
-    same = alice.ask("PATCH", "/v1/lists/news", {}).body
-
-    assert (shown["name"], shown["is_public"]) == ("News", True)
-    assert (named["name"], named["is_public"]) == ("The news", True)
-    assert same == named
 
 
 def test_an_archived_list_takes_nobody_until_it_is_restored(alice: Caller) -> None:

@@ -11,8 +11,6 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 import postledger.notifications.jobs
-from postledger.deliveries import ledger
-from postledger.deliveries.reasons import Reason
 from postledger.notifications.fan_out import planner
 from postledger.notifications.models import Event, Notification, Topic
 from postledger.notifications.states import Skip
@@ -53,47 +51,32 @@ def say(id_: str) -> str:
     return out.getvalue()
 
 
-def test_the_schema_is_served_word_for_word_to_everybody() -> None:
+def test_the_schema_is_served_word_for_word_to_everybody_and_no_other(db: None) -> None:
     answer = Client().get("/schemas/mail_job/1.0")
 
     assert (answer.status_code, answer["Content-Type"]) == (200, "application/schema+json")
     assert answer.content == SCHEMA.read_bytes()
-
-
-def test_there_is_no_other_schema(db: None) -> None:
-    for path in (
-        "mail_job/1.1",
-        "mail_job/2.0",
-        "mail_job/1.0/x",
-        "mail",
-    ):
+    for path in ("mail_job/1.1", "mail_job/2.0", "mail_job/1.0/x", "mail"):
         answer = Client().get(f"/schemas/{path}")
-
-        assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json"), (
-            path
-        )
+        assert answer.status_code == 404, path
+        assert answer["Content-Type"] == "application/problem+json", path
 
 
 def test_a_document_that_was_read_can_be_posted_and_makes_one_mail(
     alice: Caller, row: Notification
 ) -> None:
     document = job_of(alice, row)
+    path = f"/v1/notifications/{row.pk}"
+    waiting = alice.get(path).body
 
     first, second = (alice.post("/v1/mail-jobs", document) for _ in range(2))
+    books.book(queue.stream_of(row), views.sent)
+    sent = alice.get(path).body
 
     assert (first.status, first.body["result"]) == (202, "planned")
     assert (second.status, second.body["result"]) == (202, "unchanged")
     assert first.body["mail_id"] == second.body["mail_id"]
     assert first.body["notification_id"] == row.pk
-
-
-def test_a_notification_is_told_with_its_status_and_why(alice: Caller, row: Notification) -> None:
-    waiting = alice.get(f"/v1/notifications/{row.pk}").body
-    alice.post("/v1/mail-jobs", job_of(alice, row))
-    books.book(queue.stream_of(row), views.sent)
-
-    sent = alice.get(f"/v1/notifications/{row.pk}").body
-
     assert (waiting["status"], waiting["mail_id"]) == ("pending", None)
     assert [cause["code"] for cause in waiting["causes"]] == ["awaits_job"]
     assert (sent["status"], sent["attempts"], sent["topic"]) == ("sent", 1, "open-seats")
@@ -125,7 +108,7 @@ def test_another_tenant_finds_nothing(charlie: Caller, alice: Caller, row: Notif
     assert alice.get(f"/v1/notifications/{row.pk}").body["mail_id"] is None
 
 
-def test_why_tells_of_a_notification_that_waits_for_its_job(
+def test_why_tells_of_a_notification_that_waits_for_its_job_and_of_nothing_unknown(
     alice: Caller, row: Notification
 ) -> None:
     answer = alice.get(f"/v1/why/notification:{row.pk}").body
@@ -135,37 +118,10 @@ def test_why_tells_of_a_notification_that_waits_for_its_job(
     expires_at = Event.objects.get(pk=row.event_id).expires_at
     assert abs(datetime.fromisoformat(cause["until"]) - expires_at) < timedelta(seconds=1)
     assert "awaits_job since" in say(f"notification:{row.pk}")
-    assert "awaits_job since" in say(f"event:{row.event_id}")
-
-
-def test_why_tells_of_a_snooze_and_of_a_window(alice: Caller, topic: Topic) -> None:
-    Topic.objects.filter(pk=topic.pk).update(is_by_job=False)
-    now = datetime.now(UTC)
-    minute = now.hour * 60 + now.minute
-    window = ((minute + 240) % 1440, (minute + 300) % 1440)
-    cast.subscribe(topic, "alice", snooze_until=now + timedelta(hours=2))
-    cast.subscribe(topic, "bob", window_from=window[0], window_until=window[1])
-    event = cast.event(topic)
-    planner.plan_all()
-    rows = Notification.objects.filter(event=event).order_by("subscription_id")
-
-    causes = [alice.get(f"/v1/why/notification:{row.pk}").body["causes"][0] for row in rows]
-
-    assert [cause["code"] for cause in causes] == ["snoozed", "outside_window"]
-    assert all(datetime.fromisoformat(cause["until"]) > now for cause in causes)
-    assert alice.get(f"/v1/why/event:{event.pk}").body["causes"]
-
-
-def test_why_tells_that_earlier_notifications_may_be_enough(alice: Caller, topic: Topic) -> None:
-    subscription = cast.subscribe(topic, "alice", max_notifications=1)
-    [row] = queue.plan(cast.event(topic), [subscription])
-    claim = books.claim(queue.stream_of(row))
-    ledger.wait(claim, claim.batches, reason=Reason.SCHEDULED, delay=timedelta(minutes=5))
-
-    [cause] = alice.get(f"/v1/why/notification:{row.pk}").body["causes"]
-
-    assert cause["code"] == "earlier_notifications"
-    assert cause["resumed_by"] == "the earlier notifications get their results"
+    for id_ in ("notification:0", "event:x", "notification:", "event:²"):
+        assert alice.get(f"/v1/why/{id_}").status == 404, id_
+        with pytest.raises(CommandError):
+            say(id_)
 
 
 def test_why_tells_every_skip_in_a_sentence(alice: Caller, topic: Topic) -> None:
@@ -182,34 +138,18 @@ def test_why_tells_every_skip_in_a_sentence(alice: Caller, topic: Topic) -> None
         assert f"{code} since" in say(f"notification:{row.pk}")
 
 
-def test_why_tells_of_an_event_that_is_not_planned(alice: Caller, topic: Topic) -> None:
+def test_why_tells_what_keeps_an_event_back_until_it_was_told_to_all(
+    alice: Caller, topic: Topic
+) -> None:
     event = cast.event(topic)
 
     [cause] = alice.get(f"/v1/why/event:{event.pk}").body["causes"]
     assert (cause["code"], cause["resumed_by"]) == ("not_planned", "a worker plans it")
-
     Event.objects.filter(pk=event.pk).update(trouble="No footer.", trouble_since=datetime.now(UTC))
     [cause] = alice.get(f"/v1/why/event:{event.pk}").body["causes"]
     assert "No footer." in cause["sentence"]
-
-
-def test_nothing_keeps_an_event_back_that_was_told_to_all(alice: Caller, topic: Topic) -> None:
     row = queue.planned(topic)
     assert alice.get(f"/v1/why/event:{row.event_id}").body["causes"]
-
     books.book(queue.stream_of(row), views.sent)
-
     assert alice.get(f"/v1/why/event:{row.event_id}").body["causes"] == []
     assert "was accepted" in say(f"notification:{row.pk}")
-
-
-def test_why_does_not_know_what_is_not_there(alice: Caller) -> None:
-    for id_ in (
-        "notification:0",
-        "event:x",
-        "notification:",
-        "event:²",
-    ):
-        assert alice.get(f"/v1/why/{id_}").status == 404, id_
-        with pytest.raises(CommandError):
-            say(id_)

@@ -72,10 +72,6 @@ def moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def test_a_workspace_without_runs_has_nothing_to_show(alice: Caller) -> None:
-    assert poll(alice) == NOTHING
-
-
 def test_a_run_that_is_sent_is_processing_with_its_books(alice: Caller) -> None:
     run_id = launch(alice, "one")
     newsroom.book(run_id, newsroom.taken, size=1)
@@ -101,7 +97,13 @@ def test_a_run_that_is_sent_is_processing_with_its_books(alice: Caller) -> None:
     }
 
 
-def test_a_deferred_run_is_pending_with_reason_and_time(alice: Caller) -> None:
+def test_a_deferred_run_is_pending_with_the_reason_and_the_time_that_end_last(
+    alice: Caller, charlie: Caller
+) -> None:
+    assert poll(alice) == NOTHING
+    id_ = newsroom.make_campaign(alice, tag="test")
+    alice.post(f"/v1/campaigns/{id_}/test", {"addresses": ["a@example.com"]})
+    assert poll(alice) == NOTHING, "tests are no part of the queue"
     run_id = launch(alice, "one")
     newsroom.book(run_id, newsroom.taken, size=1)
     defer(run_id, LimitCause(Reason.RATE_PER_HOUR, SOON))
@@ -111,43 +113,29 @@ def test_a_deferred_run_is_pending_with_reason_and_time(alice: Caller) -> None:
     assert (seen["active_campaign"], seen["queued_count"]) == (None, 1)
     assert (seen["reason_code"], moment(seen["next_run_at"])) == ("rate_per_hour", SOON)
     assert moment(seen["next_campaign_at"]) == SOON
-
-
-def test_of_two_causes_the_one_that_ends_last_is_shown(alice: Caller) -> None:
-    run_id = launch(alice, "one")
-    defer(run_id, LimitCause(Reason.RATE_PER_HOUR, SOON), LimitCause(Reason.OUTSIDE_HOURS, LATER))
-    assert status_of(run_id) == ("PENDING", "outside_hours", LATER)
-
+    assert poll(charlie) == NOTHING
+    other = launch(alice, "two")
+    defer(other, LimitCause(Reason.RATE_PER_HOUR, SOON), LimitCause(Reason.OUTSIDE_HOURS, LATER))
+    assert status_of(other) == ("PENDING", "outside_hours", LATER)
     ledger.hold_sender(cast.sender().pk, reason=Reason.PAUSED, actor="bob")
-
-    assert status_of(run_id) == ("PENDING", "paused", None)
-
-
-def test_causes_that_end_together_have_a_fixed_order(alice: Caller) -> None:
-    order = [
-        *(Reason.DAILY_LIMIT, Reason.QUOTA_EXHAUSTED),
-        *(Reason.OUTSIDE_HOURS, Reason.RATE_PER_HOUR),
-    ]
-    for number, first in enumerate(order[:-1]):
-        run_id = launch(alice, f"run-{number}")
-        defer(run_id, *(LimitCause(reason, SOON) for reason in reversed(order[number:])))
-
-        assert status_of(run_id) == ("PENDING", first.value, SOON)
+    assert status_of(other) == ("PENDING", "paused", None)
 
 
-def test_a_scheduled_run_is_pending_until_its_time(alice: Caller) -> None:
-    run_id = launch(alice, "one", timing={"at": f"{LATER:%Y-%m-%dT%H:%M:%SZ}"})
-
-    assert status_of(run_id) == ("PENDING", "scheduled", LATER)
-    assert read_row(run_id)["started_at"] is None
-
-
-def test_a_run_whose_audience_is_not_planned_is_pending(alice: Caller) -> None:
-    id_ = newsroom.make_campaign(alice)
-    run_id = alice.post(f"/v1/campaigns/{id_}/launch", None).body["run_id"]
-
-    assert status_of(run_id) == ("PENDING", None, None)
+def test_a_run_is_pending_until_it_is_planned_until_its_time_and_while_it_is_paused(
+    alice: Caller,
+) -> None:
+    id_ = newsroom.make_campaign(alice, tag="new")
+    unplanned = alice.post(f"/v1/campaigns/{id_}/launch", None).body["run_id"]
+    assert status_of(unplanned) == ("PENDING", None, None)
     assert poll(alice) == {**NOTHING, "queued_count": 1}
+    alice.post(f"/v1/runs/{unplanned}/pause", None)
+    assert poll(alice) == {**NOTHING, "queued_count": 1, "reason_code": "paused"}
+    alice.post(f"/v1/runs/{unplanned}/cancel", None)
+    assert status_of(unplanned) == ("COMPLETED", None, None)
+    assert read_row(unplanned)["completed_at"] is not None
+    scheduled = launch(alice, "one", timing={"at": f"{LATER:%Y-%m-%dT%H:%M:%SZ}"})
+    assert status_of(scheduled) == ("PENDING", "scheduled", LATER)
+    assert read_row(scheduled)["started_at"] is None
 
 
 def test_a_retry_of_single_mails_defers_nothing(alice: Caller) -> None:
@@ -170,15 +158,6 @@ def test_a_run_is_completed_when_nothing_waits_also_with_failures(alice: Caller)
     assert poll(alice) == NOTHING
 
 
-def test_a_cancelled_run_is_completed_and_no_longer_deferred(alice: Caller) -> None:
-    run_id = launch(alice, "one")
-    alice.post(f"/v1/runs/{run_id}/pause", None)
-    alice.post(f"/v1/runs/{run_id}/cancel", None)
-
-    assert status_of(run_id) == ("COMPLETED", None, None)
-    assert read_row(run_id)["completed_at"] is not None
-
-
 def test_of_several_campaigns_the_longest_running_is_active(alice: Caller) -> None:
     first, second, soon, later, paused = (launch(alice, tag) for tag in "abcde")
     defer(later, LimitCause(Reason.OUTSIDE_HOURS, LATER))
@@ -196,37 +175,26 @@ def test_of_several_campaigns_the_longest_running_is_active(alice: Caller) -> No
     assert poll(alice)["active_campaign"]["run_id"] == first
 
 
-def test_a_pause_is_shown_where_no_other_run_goes_on_earlier(alice: Caller) -> None:
-    run_id = launch(alice, "one")
-    alice.post(f"/v1/runs/{run_id}/pause", None)
-
-    assert poll(alice) == {**NOTHING, "queued_count": 1, "reason_code": "paused"}
-
-
-def test_charlie_sees_nothing_of_acmes_queue(alice: Caller, charlie: Caller) -> None:
+def test_it_takes_a_key_that_reads_campaigns_and_reads_no_deliveries(alice: Caller) -> None:
     launch(alice, "one")
-    defer(launch(alice, "two"), LimitCause(Reason.DAILY_LIMIT, SOON))
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN SELECT * FROM campaign_queue")
+        steps = "\n".join(step for (step,) in cursor.fetchall())
 
-    assert poll(charlie) == NOTHING
-
-
-def test_tests_are_no_part_of_the_queue(alice: Caller) -> None:
-    id_ = newsroom.make_campaign(alice)
-    alice.post(f"/v1/campaigns/{id_}/test", {"addresses": ["a@example.com"]})
-
-    assert poll(alice) == NOTHING
-
-
-def test_it_takes_a_key_that_reads_campaigns(alice: Caller) -> None:
+    assert "deliveries_batch" in steps
+    assert "deliveries_delivery" not in steps
     assert caller("acme", scopes=[Scope.READ]).get(URL).status == 403
     assert Client().get(URL).status_code == 401
     assert alice.get(URL).headers["Cache-Control"] == "no-store"
 
 
-def test_a_member_who_is_signed_in_reads_it_without_a_key(alice: Caller) -> None:
+def test_a_member_who_is_signed_in_reads_that_of_the_workspace_seen_last_without_a_key(
+    alice: Caller,
+) -> None:
     launch(alice, "one")
     other = cast.sender("globex").workspace_id
     member = visitors.person(Role.VIEWER)
+    theirs = visitors.person(workspace="globex")
     assert member.workspace.pk == alice.workspace_id
 
     seen = member.client.get(URL)
@@ -237,31 +205,11 @@ def test_a_member_who_is_signed_in_reads_it_without_a_key(alice: Caller) -> None
     assert named.json() == seen.json() == alice.get(URL).body
     assert member.client.get(URL, {"workspace": other}).status_code == 404
     assert member.client.get(URL, {"workspace": "acme"}).status_code in {404, 422}
-    assert visitors.person(workspace="globex").client.get(URL).json() == NOTHING
-
-
-def test_a_member_of_two_workspaces_reads_the_one_seen_last(
-    alice: Caller,
-) -> None:
-    launch(alice, "one")
-    member = visitors.person(workspace="globex")
-    assert member.client.get(URL).json() == NOTHING
+    assert theirs.client.get(URL).json() == NOTHING
     Member.objects.create(
-        workspace_id=alice.workspace_id, user=member.user, email="g@acme.example", role=Role.VIEWER
+        workspace_id=alice.workspace_id, user=theirs.user, email="g@acme.example", role=Role.VIEWER
     )
-
-    member.client.get(f"/w/{alice.workspace_id}/")
-
-    assert member.client.get(URL).json()["active_campaign"]["campaign_tag"] == "one"
-    Member.objects.filter(user=member.user).update(removed_at=SOON)
-    assert member.client.get(URL).status_code == 404
-
-
-def test_polling_reads_no_deliveries(alice: Caller) -> None:
-    launch(alice, "one")
-    with connection.cursor() as cursor:
-        cursor.execute("EXPLAIN SELECT * FROM campaign_queue")
-        steps = "\n".join(step for (step,) in cursor.fetchall())
-
-    assert "deliveries_batch" in steps
-    assert "deliveries_delivery" not in steps
+    theirs.client.get(f"/w/{alice.workspace_id}/")
+    assert theirs.client.get(URL).json()["active_campaign"]["campaign_tag"] == "one"
+    Member.objects.filter(user=theirs.user).update(removed_at=SOON)
+    assert theirs.client.get(URL).status_code == 404

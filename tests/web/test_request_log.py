@@ -111,20 +111,6 @@ def test_the_log_is_bounded_and_successes_push_out_no_failure(
     assert kept[-1].status == 500
 
 
-def test_requests_are_found_by_result_key_and_path(alice: Caller, log: LogWriter) -> None:
-    now = datetime.now(UTC)
-    for number, (status, key) in enumerate([(200, "a"), (404, "a"), (500, "b"), (200, "b")]):
-        log.note(alice.workspace_id, line(now, number, status=status, key=key))
-    log.flush()
-
-    def paths(filters: RequestFilters) -> set[str]:
-        return {entry.path for entry in read(alice, filters)}
-
-    assert paths(RequestFilters("ab", is_failed=True)) == {"/v1/1", "/v1/2"}
-    assert paths(RequestFilters("b", is_failed=False)) == {"/v1/3"}
-    assert paths(RequestFilters("ab", path="V1/2")) == {"/v1/2"}
-
-
 def test_the_page_shows_the_log_and_searches_it(alice: Caller, log: LogWriter) -> None:
     dora = visitors.sign_in(alice.workspace_id)
     alice.get("/v1/contacts/4711")

@@ -5,23 +5,17 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
-from django.db import connection
 
-from postledger.campaigns.models import Run
 from postledger.campaigns.runs import run_control
 from postledger.deliveries import ledger
-from postledger.deliveries.entries import Block
 from postledger.deliveries.ledger import LimitCause
 from postledger.deliveries.reasons import Reason
 from postledger.feedback import run_stops
-from postledger.providers.base import Category
 from tests import cast
 from tests.campaigns import press
 from tests.deliveries.models import StreamDelta
 from tests.web import newsroom
 from tests.web.callers import Caller
-
-NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
@@ -73,23 +67,6 @@ def test_a_campaign_is_made_previewed_tested_launched_steered_and_closed(alice: 
     assert (over.status, over.body["code"]) == (409, "run_over")
 
 
-def test_the_books_show_every_state_and_balance(alice: Caller) -> None:
-    newsroom.people(alice, 4)
-    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
-    newsroom.book(run_id, newsroom.taken, size=1)
-    newsroom.book(run_id, newsroom.refused, size=1)
-    cast.lose(newsroom.stream_of(run_id), size=1)
-
-    books = alice.get(f"/v1/runs/{run_id}").body["books"]
-
-    nothing = dict.fromkeys(("skipped", "suppressed", "expired", "cancelled"), 0)
-    assert books == {
-        "planned": 4,
-        "states": {"waiting": 1, "accepted": 1, "failed": 1, "in_doubt": 1, **nothing},
-        "balances": True,
-    }
-
-
 def test_what_waits_says_why_since_when_and_what_will_move_it(alice: Caller) -> None:
     newsroom.people(alice, 2)
     later = datetime.now(UTC) + timedelta(days=3)
@@ -100,80 +77,40 @@ def test_what_waits_says_why_since_when_and_what_will_move_it(alice: Caller) -> 
     held = steer(alice, run_id, "pause")
 
     assert (wait["reason"], wait["mails"]) == ("scheduled", 2)
-    assert (wait["why"], wait["moved_by"]) == (
-        "it is scheduled for later",
-        "its time comes",
-    )
     assert wait["next_due_at"].startswith(f"{later:%Y-%m-%dT%H:%M:%S}")
     assert wait["since"] < wait["next_due_at"]
-    hold = held["hold"]
-    assert (hold["reason"], hold["moved_by"]) == ("paused", "a person releases it")
-    assert hold["actor"].startswith("key ")
+    assert (held["hold"]["reason"], held["hold"]["actor"][:4]) == ("paused", "key ")
     [under_hold] = held["waits"]
-    assert under_hold["moved_by"] == "a person releases it"
+    assert under_hold["moved_by"] == held["hold"]["moved_by"] == "a person releases it"
 
 
-def test_a_run_that_waits_for_limits_tells_each_and_is_paused_only_by_a_person(
+def test_a_run_tells_each_limit_and_each_hold_and_resuming_ends_only_its_pause(
     alice: Caller,
 ) -> None:
     newsroom.people(alice, 1)
     run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
-    stream_id = Run.objects.get(pk=run_id).stream_id
     until = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
     causes = [LimitCause(Reason.RATE_PER_HOUR, until), LimitCause(Reason.OUTSIDE_HOURS, until)]
-    ledger.hold_for_limits(stream_id, causes)
+    ledger.hold_for_limits(newsroom.stream_of(run_id), causes)
 
     limited = alice.get(f"/v1/runs/{run_id}").body
     paused = steer(alice, run_id, "pause")
     resumed = steer(alice, run_id, "resume")
+    cast.block()
+    blocked = steer(alice, run_id, "resume")
 
-    assert [seen["state"] for seen in (limited, paused, resumed)] == [
-        "sending",
-        "paused",
-        "sending",
-    ]
+    states = [seen["state"] for seen in (limited, paused, resumed, blocked)]
+    assert states == ["sending", "paused", "sending", "paused"]
     names = ["outside_hours", "rate_per_hour"]
     assert [hold["reason"] for hold in limited["holds"]] == names
     assert limited["hold"] == limited["holds"][0]
     assert datetime.fromisoformat(limited["hold"]["until"]) == until
     assert [hold["reason"] for hold in paused["holds"]] == ["paused", *names]
     assert [hold["reason"] for hold in resumed["holds"]] == names
-
-
-def test_a_hold_of_the_sender_is_told_and_resuming_the_run_does_not_end_it(alice: Caller) -> None:
-    newsroom.people(alice, 1)
-    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
-    sender_id = cast.sender().pk
-    ledger.hold_sender(
-        sender_id,
-        reason=Reason.SENDER_BLOCKED,
-        actor="postledger",
-        detail="535 wrong password",
-        block=Block("535", Category.CONFIGURATION),
-    )
-
-    seen = steer(alice, run_id, "resume")
-
-    assert seen["state"] == "paused"
-    assert (seen["hold"]["reason"], seen["hold"]["detail"]) == (
+    assert (blocked["hold"]["reason"], bool(blocked["hold"]["fails_at"])) == (
         "sender_blocked",
-        "535 wrong password",
+        True,
     )
-    left = datetime.fromisoformat(seen["hold"]["fails_at"]) - datetime.now(UTC)
-    assert timedelta(hours=71) < left <= timedelta(hours=72)
-
-
-def test_why_planning_stands_still_is_told(alice: Caller) -> None:
-    id_ = newsroom.make_campaign(alice)
-    run_id = alice.post(f"/v1/campaigns/{id_}/launch", None).body["run_id"]
-    before = alice.get(f"/v1/runs/{run_id}").body
-    Run.objects.update(trouble="list_unknown: news", trouble_since=datetime.now(UTC))
-
-    stuck = alice.get(f"/v1/runs/{run_id}").body
-
-    assert (before["state"], before["trouble"]) == ("planning", None)
-    assert stuck["trouble"]["detail"] == "list_unknown: news"
-    assert stuck["trouble"]["since"]
 
 
 def test_a_cancelled_run_is_not_retried_and_its_rest_can_be_sent(alice: Caller) -> None:
@@ -199,52 +136,6 @@ def test_a_cancelled_run_is_not_retried_and_its_rest_can_be_sent(alice: Caller) 
     assert (over.status, over.body["code"]) == (409, "run_over")
 
 
-def test_speed_and_end_are_told_while_it_sends_and_only_then(alice: Caller) -> None:
-    press.people(alice.workspace_id, 700)
-    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
-    before = alice.get(f"/v1/runs/{run_id}").body
-    stream_id = newsroom.stream_of(run_id)
-    began = datetime.now(UTC)
-    newsroom.book(run_id, newsroom.taken, size=400)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE deliveries_streamdelta SET at = at - interval '40 seconds'"
-            " WHERE stream_id = %s",
-            [stream_id],
-        )
-
-    seen = alice.get(f"/v1/runs/{run_id}").body
-    answered = datetime.now(UTC)
-    paused = steer(alice, run_id, "pause")
-
-    assert before["pace"] is None
-    speed = seen["pace"]["mails_per_second"]
-    # 400 in 40 seconds, and what the machine took meanwhile.
-    assert 400 / (45 + (answered - began).total_seconds()) < speed <= 10
-    left = timedelta(seconds=300 / speed)
-    ends_at = datetime.fromisoformat(seen["pace"]["ends_at"])
-    assert began + 0.9 * left < ends_at < answered + 1.1 * left
-    assert paused["pace"] is None
-
-
-def test_no_end_is_told_where_something_waits_for_its_time(alice: Caller) -> None:
-    press.people(alice.workspace_id, 300)
-    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
-    newsroom.book(run_id, newsroom.taken, size=200)
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE deliveries_batch SET due_at = due_at + interval '1 day'")
-
-    pace = alice.get(f"/v1/runs/{run_id}").body["pace"]
-
-    assert pace["mails_per_second"] > 0
-    assert pace["ends_at"] is None
-
-
-def test_what_is_no_run_is_not_found(alice: Caller) -> None:
-    for run_id in ("x", "0", "6f1c1f4e-3f0e-4a55-9d7c-0d2f9d3f6a11"):
-        assert alice.get(f"/v1/runs/{run_id}").status == 404, run_id
-
-
 def test_whom_a_run_leaves_out_is_listed_page_by_page(alice: Caller) -> None:
     ids = newsroom.people(alice, 4)
     for id_ in ids[:2]:
@@ -263,27 +154,36 @@ def test_whom_a_run_leaves_out_is_listed_page_by_page(alice: Caller) -> None:
     one = alice.get(path, reason=listed[2]["reason"]).body["exclusions"]
     assert listed[2] in one
     assert alice.get(path, reasons="x").status == 422
+    for run_id in ("x", "0", "6f1c1f4e-3f0e-4a55-9d7c-0d2f9d3f6a11"):
+        assert alice.get(f"/v1/runs/{run_id}").status == 404, run_id
 
 
 def test_a_run_shows_what_was_reported_beside_its_books_and_why_it_stopped_itself(
     alice: Caller, charlie: Caller
 ) -> None:
-    newsroom.people(alice, 2)
+    newsroom.people(alice, 4)
     run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
     newsroom.book(run_id, newsroom.taken, size=1)
+    newsroom.book(run_id, newsroom.refused, size=1)
+    stream_id = newsroom.stream_of(run_id)
+    cast.lose(stream_id, size=1)
     before = alice.get(f"/v1/runs/{run_id}").body
-    stream_id = Run.objects.get(pk=run_id).stream_id
     StreamDelta.objects.create(stream_id=stream_id, delivered=1_732, bounced=82, reported=1_814)
 
     run_stops.stop_bad_runs()
 
     seen = alice.get(f"/v1/runs/{run_id}").body
+    nothing = dict.fromkeys(("skipped", "suppressed", "expired", "cancelled"), 0)
     assert seen["books"] == before["books"]
+    assert seen["books"] == {
+        "planned": 4,
+        "states": {"waiting": 1, "accepted": 1, "failed": 1, "in_doubt": 1, **nothing},
+        "balances": True,
+    }
     assert set(before["feedback"].values()) == {0}
     assert (seen["feedback"]["delivered"], seen["feedback"]["bounced"]) == (1_732, 82)
     assert (seen["state"], seen["hold"]["reason"]) == ("paused", "bounce_rate")
     assert seen["hold"]["detail"] == "82 of 1,814 mails bounced (4.5 %); limit 3 %"
-    assert "resumes the run" in seen["hold"]["moved_by"]
     assert charlie.get(f"/v1/runs/{run_id}").status == 404
     assert steer(alice, run_id, "resume")["state"] == "sending"
     assert run_stops.stop_bad_runs() == 0

@@ -24,7 +24,6 @@ def issue(reply: Reply) -> tuple[str, str]:
 WRONG_MAILS: list[tuple[dict[str, Any], str, str]] = [
     ({"cc": ["b@example.com"]}, "cc", f"{UNKNOWN} One recipient per mail; use /v1/email/batch."),
     ({"sbject": "a"}, "sbject", f"{UNKNOWN} Use `subject`."),
-    ({"surprise": 1}, "surprise", f"{UNKNOWN} Remove it, or correct its name."),
     (
         {"recipient": {"email": "alice@example.com", "nmae": "Alice"}},
         "recipient.nmae",
@@ -36,20 +35,11 @@ WRONG_MAILS: list[tuple[dict[str, Any], str, str]] = [
         "to",
         'Write the name beside the address: {"email": "a@example.com", "name": "Åsa"}.',
     ),
-    ({"to": 5}, "to", "Give an address, or an object with `email` and `name`."),
     ({"to": {"name": "Alice"}}, "to.email", "Is required."),
     ({"subject": 5}, "subject", "Must be a text, not a number."),
-    ({"subject": True}, "subject", "Must be a text, not true or false."),
     ({"subject": None}, "subject", "Is required without a template."),
     ({"html": None}, "text", "Give `html`, `text` or both, or a `template`."),
-    ({"tags": "a"}, "tags", "Must be a list, not a text."),
     ({"tags": [1]}, "tags.0", "Must be a text, not a number."),
-    ({"headers": []}, "headers", "Must be an object, not a list."),
-    (
-        {"list_key": "No"},
-        "list_key",
-        "Use up to 64 lowercase letters, digits and hyphens; the first is no hyphen.",
-    ),
     (
         {"send_at": "tomorrow"},
         "send_at",
@@ -74,7 +64,6 @@ WRONG_BODIES: list[tuple[str, object, str, str]] = [
         "mails",
         "Must have at most 500 items, and has 501.",
     ),
-    ("/v1/lists", {"key": "news", "name": ""}, "name", "Must not be empty."),
     (
         "/v1/lists",
         {"key": "news", "name": "x" * 101},
@@ -88,34 +77,10 @@ WRONG_BODIES: list[tuple[str, object, str, str]] = [
         "Must be `list` or `topic`.",
     ),
     (
-        "/v1/lists",
-        {"key": "news", "name": "News", "is_public": "yes"},
-        "is_public",
-        "Must be true or false, not a text.",
-    ),
-    (
-        "/v1/contacts",
-        {"address": "a@b.c", "locale": "\ud800"},
-        "locale",
-        "Contains an unpaired surrogate; remove it.",
-    ),
-    (
-        "/v1/campaigns",
-        {**newsroom.NEW, "content": {"subject": "a"}},
-        "content",
-        "Has no `kind`. Set it to `inline`, `template`, `article` or `page`.",
-    ),
-    (
         "/v1/campaigns",
         {**newsroom.NEW, "content": {"kind": "mail"}},
         "content",
         "Its `kind` must be `inline`, `template`, `article`, `page`.",
-    ),
-    (
-        "/v1/campaigns",
-        {**newsroom.NEW, "content": {"kind": "article", "key": "A"}},
-        "content.key",
-        "Use up to 200 lowercase letters, digits and hyphens.",
     ),
     (
         "/v1/campaigns/send",
@@ -160,41 +125,27 @@ def test_a_wrong_header_is_told_what_to_write(alice: Caller) -> None:
 
 def test_a_body_that_is_no_json_is_told_where(alice: Caller) -> None:
     headers = {"Authorization": f"Bearer {alice.token}"}
-    for body, where in (
-        ("{", "line 1, column 2"),
-        ('{\n  "a": 1,\n}', "line 2, column 9"),
-        ("{'a': 1}", "line 1"),
-    ):
-        response = Client().post("/v1/email/send", body, "application/json", headers=headers)
+    body = '{\n  "a": 1,\n}'
+    response = Client().post("/v1/email/send", body, "application/json", headers=headers)
 
-        assert response.status_code == 400
-        assert where in response.json()["detail"]
+    assert response.status_code == 400
+    assert "line 2, column 9" in response.json()["detail"]
 
 
-def test_a_name_that_cannot_be_written_is_not_shown(alice: Caller) -> None:
-    reply = alice.post("/v1/email/send", {**MAIL, "to\ud800": 1})
-
-    assert issue(reply) == ("body", "Contains an unpaired surrogate; remove it.")
-
-
-def test_a_recipient_that_cannot_be_written_is_refused_as_such(alice: Caller) -> None:
+def test_what_cannot_be_written_is_refused_and_not_shown(alice: Caller) -> None:
     mail = {**MAIL, "to": "A\ud800 <a@example.com>"}
 
+    named = alice.post("/v1/email/send", {**MAIL, "to\ud800": 1})
     single = alice.post("/v1/email/send", mail)
-    batch = alice.post("/v1/email/batch", {"mails": [MAIL, mail]})
+    batch = alice.post("/v1/email/batch", {"mails": [MAIL, mail, 5]})
 
-    sentence = "Contains a NUL byte or an unpaired surrogate; remove it."
-    for reply, index in ((single, 0), (batch, 1)):
-        [found] = reply.body["errors"]
-        assert (reply.status, found["place"], found["detail"]) == (422, "to", sentence)
-        assert found["index"] == index
-
-
-def test_a_mail_of_a_batch_that_is_no_object_has_its_place(alice: Caller) -> None:
-    [found] = alice.post("/v1/email/batch", {"mails": [MAIL, 5]}).body["errors"]
-
-    assert (found["index"], found["place"]) == (1, "mails")
-    assert found["detail"] == "Must be an object, not a number."
+    assert issue(named) == ("body", "Contains an unpaired surrogate; remove it.")
+    found = [
+        (reply.status, each["index"], each["place"])
+        for reply in (single, batch)
+        for each in reply.body["errors"]
+    ]
+    assert found == [(422, 0, "to"), (422, 1, "to"), (422, 2, "mails")]
 
 
 class _Decoded(BaseModel):

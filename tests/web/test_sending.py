@@ -26,8 +26,14 @@ def stream_of(id_: str) -> int:
     return delivery_id.stream_id
 
 
-def test_a_mail_is_taken_and_told_by_the_ids_of_its_request(alice: Caller) -> None:
-    taken = alice.post("/v1/email/send", MAIL, X_Request_Id="order-5.try-1")
+def test_a_mail_is_taken_told_by_the_ids_of_its_request_and_says_why_it_waits(
+    alice: Caller,
+) -> None:
+    later = datetime.now(UTC).replace(microsecond=0) + timedelta(days=2)
+    asked = {**MAIL, "send_at": later.isoformat()}
+
+    taken = alice.post("/v1/email/send", asked, X_Request_Id="order-5.try-1")
+    seen = alice.get(taken.body["links"]["self"]).body
 
     assert taken.status == 202
     assert taken.headers["X-Request-Id"] == "order-5.try-1"
@@ -42,14 +48,6 @@ def test_a_mail_is_taken_and_told_by_the_ids_of_its_request(alice: Caller) -> No
         "warnings": [],
         "links": {"self": f"/v1/email/{id_}"},
     }
-
-
-def test_a_mail_that_waits_says_why_since_when_and_what_will_move_it(alice: Caller) -> None:
-    later = datetime.now(UTC).replace(microsecond=0) + timedelta(days=2)
-    taken = alice.send(send_at=later.isoformat())
-
-    seen = alice.get(taken.body["links"]["self"]).body
-
     assert (seen["state"], seen["status"]) == ("waiting", "RECEIVED")
     waiting = seen["waiting"]
     assert waiting.pop("since") == seen["created_at"]
@@ -61,17 +59,6 @@ def test_a_mail_that_waits_says_why_since_when_and_what_will_move_it(alice: Call
         "moved_by": "its time comes",
         "holds": [],
     }
-    assert [event["type"] for event in seen["timeline"]] == ["RECEIVED"]
-
-
-def test_a_mail_under_a_hold_says_so(alice: Caller) -> None:
-    id_ = alice.send().body["id"]
-    ledger.hold(stream_of(id_), reason=Reason.PAUSED, actor="alice")
-
-    waiting = alice.get(f"/v1/email/{id_}").body["waiting"]
-
-    assert (waiting["reason"], waiting["moved_by"]) == ("paused", "a person releases it")
-    assert [(hold["scope"], hold["reason"]) for hold in waiting["holds"]] == [("stream", "paused")]
 
 
 def test_every_cause_that_holds_a_mail_is_told_first_the_one_that_ends_last(alice: Caller) -> None:
@@ -87,25 +74,7 @@ def test_every_cause_that_holds_a_mail_is_told_first_the_one_that_ends_last(alic
     blocked, limited = waiting["holds"]
     assert (blocked["scope"], limited["scope"]) == ("sender", "stream")
     assert (limited["reason"], datetime.fromisoformat(limited["until"])) == ("daily_limit", until)
-
-
-def test_the_timeline_speaks_of_tries_and_their_ends(alice: Caller) -> None:
-    id_ = alice.send().body["id"]
-    stream_id = stream_of(id_)
-    cast.book(
-        stream_id,
-        lambda position: entries.try_later(position, delay=timedelta(), code="SES_TIMEOUT"),
-    )
-    cast.book(stream_id, lambda position: entries.accepted(position, message_id="m-1"))
-
-    seen = alice.get(f"/v1/email/{id_}").body
-
-    assert (seen["state"], seen["status"], seen["message_id"]) == ("accepted", "SENT", "m-1")
-    assert (seen["attempts"], seen["waiting"]) == (2, None)
-    assert [event["type"] for event in seen["timeline"]] == [
-        *("RECEIVED", "VALIDATED", "SENT_ATTEMPT", "RETRY_SCHEDULED"),
-        *("RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT"),
-    ]
+    assert limited["moved_by"]
 
 
 def test_the_timeline_has_what_the_provider_reported_and_the_state_stays(
@@ -128,18 +97,9 @@ def test_the_timeline_has_what_the_provider_reported_and_the_state_stays(
     assert charlie.get(f"/v1/email/{id_}").status == 404
 
 
-def test_a_mail_in_doubt_says_whether_events_of_its_sender_arrive(alice: Caller) -> None:
-    id_ = alice.send().body["id"]
-    before = alice.get(f"/v1/email/{id_}").body["events"]
-    cast.book(stream_of(id_), entries.in_doubt)
-
-    after = alice.get(f"/v1/email/{id_}").body["events"]
-
-    assert before is None
-    assert after == "no events are expected: its account has no topic and no webhook"
-
-
-def test_the_record_of_a_mail_agrees_with_itself(alice: Caller) -> None:
+def test_the_record_of_a_mail_agrees_with_itself_and_with_the_list(alice: Caller) -> None:
+    failed = alice.send().body["id"]
+    cast.book(stream_of(failed), lambda at: entries.refused(at, code="550 5.1.1", detail="Spam."))
     id_ = alice.send().body["id"]
     stream_id = stream_of(id_)
     before = alice.get(f"/v1/email/{id_}").body
@@ -157,9 +117,13 @@ def test_the_record_of_a_mail_agrees_with_itself(alice: Caller) -> None:
     assert before["timeline"] == timeline[:1]
     assert timeline[0] == {"type": "RECEIVED", "at": seen["created_at"], "metadata": {}}
     assert [step["at"] for step in timeline] == sorted(step["at"] for step in timeline)
+    assert {step["type"] for step in timeline} == {
+        *("RECEIVED", "VALIDATED", "SENT_ATTEMPT", "RETRY_SCHEDULED", "SENT"),
+    }
     assert [result["try"] for result in results] == [1, 2, 3]
     assert [result["is_counted"] for result in results] == [False, True, True]
-    assert (seen["attempts"], seen["last_try"]) == (2, 3)
+    assert (seen["attempts"], seen["last_try"], seen["waiting"]) == (2, 3, None)
+    assert (seen["state"], seen["status"]) == ("accepted", "SENT")
     assert results[1] == {
         "try": 2,
         "outcome": "try_later",
@@ -173,6 +137,12 @@ def test_the_record_of_a_mail_agrees_with_itself(alice: Caller) -> None:
     }
     assert results[2]["message_id"] == seen["message_id"] == "m-1"
     assert timeline[-1]["at"] <= seen["sent_at"] == seen["settled_at"]
+    refused = alice.get(f"/v1/email/{failed}").body
+    assert (refused["status"], refused["error_code"]) == ("FAILED", "550 5.1.1")
+    assert (refused["error_reason"], refused["failed_at"] is None) == ("Spam.", False)
+    for listed in alice.get("/v1/email").body["mails"]:
+        record = alice.get(f"/v1/email/{listed['id']}").body
+        assert listed == {name: record[name] for name in listed}
 
 
 def test_a_mail_keeps_the_time_at_which_it_was_received(alice: Caller) -> None:
@@ -193,18 +163,6 @@ def test_a_mail_keeps_the_time_at_which_it_was_received(alice: Caller) -> None:
     assert waited > timedelta(days=1)
 
 
-def test_a_list_of_mails_says_the_same_as_their_records(alice: Caller) -> None:
-    for result in (
-        lambda at: entries.accepted(at, message_id="m"),
-        lambda at: entries.refused(at, code="550 5.1.1", detail="Unknown."),
-    ):
-        cast.book(stream_of(alice.send().body["id"]), result)
-
-    for listed in alice.get("/v1/email").body["mails"]:
-        record = alice.get(f"/v1/email/{listed['id']}").body
-        assert listed == {name: record[name] for name in listed}
-
-
 def test_a_text_alone_is_a_mail_with_html_made_from_it(alice: Caller) -> None:
     text = "Hello <Alice>,\nsee https://example.com/a?b=1&c=2.\n\nBye"
 
@@ -220,20 +178,6 @@ def test_a_text_alone_is_a_mail_with_html_made_from_it(alice: Caller) -> None:
         f'<p dir="auto">Hello &lt;Alice&gt;,<br>\nsee <a href="{url}">{url}</a>.</p>\n'
         '<p dir="auto">Bye</p>'
     )
-
-
-def test_a_failure_says_what_the_provider_said(alice: Caller) -> None:
-    id_ = alice.send().body["id"]
-    cast.book(
-        stream_of(id_),
-        lambda position: entries.refused(position, code="SES_MESSAGE_REJECTED", detail="Spam."),
-    )
-
-    seen = alice.get(f"/v1/email/{id_}").body
-
-    assert (seen["status"], seen["error_code"]) == ("FAILED", "SES_MESSAGE_REJECTED")
-    assert seen["error_reason"] == "Spam."
-    assert seen["failed_at"] is not None
 
 
 def test_everything_a_mail_may_have_is_taken(alice: Caller) -> None:
@@ -305,7 +249,7 @@ def test_a_wrong_mail_is_refused_with_its_code_and_place(alice: Caller) -> None:
     assert alice.get("/v1/email").body["mails"] == []
 
 
-def test_a_batch_is_taken_in_its_order(alice: Caller) -> None:
+def test_a_batch_of_1_to_500_mails_is_taken_in_its_order(alice: Caller) -> None:
     taken = alice.batch(*({"subject": f"Mail {n}"} for n in range(3)), X_Request_Id="r-1")
 
     assert taken.status == 202
@@ -313,6 +257,8 @@ def test_a_batch_is_taken_in_its_order(alice: Caller) -> None:
     seen = [alice.get(mail["links"]["self"]).body for mail in taken.body["mails"]]
     assert [mail["subject"] for mail in seen] == ["Mail 0", "Mail 1", "Mail 2"]
     assert {mail["request_id"] for mail in seen} == {"r-1"}
+    for count, status in ((0, 422), (500, 202), (501, 422)):
+        assert alice.batch(*([{}] * count)).status == status, count
 
 
 def test_a_batch_names_mails_of_the_wrong_form_beside_mails_that_cannot_be_sent(
@@ -333,65 +279,35 @@ def test_a_batch_names_mails_of_the_wrong_form_beside_mails_that_cannot_be_sent(
     assert alice.get("/v1/email").body["mails"] == []
 
 
-def test_a_batch_lists_100_issues_of_all_kinds_and_counts_the_others(alice: Caller) -> None:
+def test_a_batch_lists_100_issues_and_a_mail_with_very_many_once(alice: Caller) -> None:
     wrong: list[dict[str, Any]] = [{"to": "x"}, {"surprise": 1, "other": 2}] * 60
 
-    refused = alice.batch(*wrong)
-
-    assert (len(refused.body["errors"]), refused.body["more_errors"]) == (100, 80)
-
-
-def test_a_mail_of_a_batch_with_very_many_errors_is_named_once(alice: Caller) -> None:
+    many = alice.batch(*wrong)
     refused = alice.batch({}, {f"field{number}": 0 for number in range(11_000)}, {"to": "x"})
 
+    assert (len(many.body["errors"]), many.body["more_errors"]) == (100, 80)
     assert [(issue["index"], issue["code"]) for issue in refused.body["errors"]] == [
         (1, "INVALID_PAYLOAD"),
         (2, "INVALID_EMAIL"),
     ]
-    assert "11,000 errors" in refused.body["errors"][0]["detail"]
     assert refused.body["more_errors"] == 10_999
 
 
-def test_a_batch_has_1_to_500_mails(alice: Caller) -> None:
-    for count, status in (
-        (0, 422),
-        (500, 202),
-        (501, 422),
-    ):
-        assert alice.batch(*([{}] * count)).status == status, count
-
-
-def test_a_repeat_under_its_key_gets_the_same_answer_in_whatever_order_its_json_is(
+def test_a_repeat_under_its_key_gets_the_same_answer_and_another_body_is_a_conflict(
     alice: Caller,
 ) -> None:
     first = alice.send("order-5")
     again = alice.post(
         "/v1/email/send", dict(reversed(list(MAIL.items()))), Idempotency_Key="order-5"
     )
+    refused = alice.send("order-5", subject="Other")
 
     assert (again.status, again.body) == (202, first.body)
     assert "Idempotency-Replayed" not in first.headers
     assert again.headers["Idempotency-Replayed"] == "true"
     assert again.headers["X-Request-Id"] != first.headers["X-Request-Id"]
-    assert len(alice.get("/v1/email").body["mails"]) == 1
-
-
-def test_a_key_with_another_body_is_a_conflict(alice: Caller) -> None:
-    alice.send("order-5")
-
-    refused = alice.send("order-5", subject="Other")
-
     assert (refused.status, refused.body["code"]) == (409, "idempotency_key_reused")
-
-
-def test_a_test_keys_mail_is_a_test(alice: Caller) -> None:
-    tester = caller("acme", is_test=True)
-
-    real, test = alice.send().body["id"], tester.send().body["id"]
-
-    assert stream_of(real) != stream_of(test)
-    assert alice.get(f"/v1/email/{test}").body["is_test"]
-    assert not alice.get(f"/v1/email/{real}").body["is_test"]
+    assert len(alice.get("/v1/email").body["mails"]) == 1
 
 
 @pytest.mark.django_db(transaction=True)

@@ -16,20 +16,9 @@ def test_a_refusal_speaks_the_language_of_the_page() -> None:
         assert translate(RefusedError(SAVE)) == "Save"
 
 
-def test_numbers_are_grouped_as_the_language_does() -> None:
-    with translation.override("ru"):
-        assert translate(say("%(number)s", number=12_000)) == "12\xa0000"
-
-
 def test_a_sentence_inside_another_is_translated_and_a_name_is_not() -> None:
     nested = say("%(action)s: %(name)s", action=SAVE, name="Save")
 
     with translation.override("ru"):
         assert translate(nested) == "Сохранить: Save"
         assert translate(sentences.join([SAVE, "Save"])) == "Сохранить Save"
-
-
-def test_a_text_that_is_no_sentence_stays() -> None:
-    with translation.override("ru"):
-        assert translate("Save") == "Save"
-        assert translate(RefusedError("Save")) == "Save"

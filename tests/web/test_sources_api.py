@@ -1,11 +1,10 @@
 """Sources over HTTP: made, changed, archived, and given snapshots."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from postledger.notifications.models import Event, Source
+from postledger.notifications.models import Event
 from tests.notifications import cast as topics
 from tests.web.callers import Caller
 
@@ -63,10 +62,11 @@ def test_a_source_is_made_changed_and_found(acme: Caller) -> None:
     assert acme.get("/v1/sources/registrar").body == changed.body
 
 
-def test_snapshots_become_events(acme: Caller) -> None:
+def test_snapshots_become_events_until_the_source_is_archived(acme: Caller) -> None:
     acme.post("/v1/sources", SOURCE)
 
     first, second, again = take(acme, "Closed"), take(acme, "Open"), take(acme, "Open")
+    older = take(acme, "Closed", taken_at="2026-01-31T12:00:00Z")
 
     assert (first.body["result"], first.body["events"]) == ("baseline", [])
     event = Event.objects.get()
@@ -76,17 +76,14 @@ def test_snapshots_become_events(acme: Caller) -> None:
         "events": [{"id": event.pk, "key": event.key}],
     }
     assert again.body == {**second.body, "result": "unchanged", "events": []}
+    assert (older.status, older.body["code"]) == (409, "snapshot_outdated")
     shown = acme.get("/v1/sources/registrar").body
     assert shown["snapshot_hash"] == second.body["hash"]
-
-
-def test_an_older_snapshot_is_a_conflict(acme: Caller) -> None:
-    acme.post("/v1/sources", SOURCE)
-    take(acme, "Closed")
-
-    refused = take(acme, "Open", taken_at="2026-01-31T12:00:00Z")
-
-    assert (refused.status, refused.body["code"]) == (409, "snapshot_outdated")
+    archived = acme.post("/v1/sources/registrar/archive", None)
+    refused = take(acme, "Closed")
+    assert archived.body["archived_at"] is not None
+    assert (refused.status, refused.body["code"]) == (409, "source_archived")
+    assert acme.post("/v1/sources/registrar/archive", None).body == archived.body
 
 
 def test_ids_that_no_index_takes_are_refused(acme: Caller) -> None:
@@ -97,28 +94,6 @@ def test_ids_that_no_index_takes_are_refused(acme: Caller) -> None:
     taken = acme.post("/v1/sources/registrar/snapshots", {"items": [item]})
 
     assert (taken.status, taken.body["code"]) == (422, "invalid_snapshot")
-
-
-def test_the_trouble_of_a_source_is_seen(acme: Caller) -> None:
-    acme.post("/v1/sources", SOURCE)
-    since = datetime(2026, 11, 18, 10, tzinfo=UTC)
-    Source.objects.update(trouble="The host of the source is away.", trouble_since=since)
-
-    shown = acme.get("/v1/sources/registrar").body
-
-    assert shown["trouble"] == "The host of the source is away."
-    assert shown["trouble_since"] == "2026-11-18T10:00:00Z"
-
-
-def test_an_archived_source_takes_no_more(acme: Caller) -> None:
-    acme.post("/v1/sources", SOURCE)
-
-    archived = acme.post("/v1/sources/registrar/archive", None)
-    refused = take(acme, "Closed")
-
-    assert archived.body["archived_at"] is not None
-    assert (refused.status, refused.body["code"]) == (409, "source_archived")
-    assert acme.post("/v1/sources/registrar/archive", None).body == archived.body
 
 
 def test_a_wrong_source_is_refused(acme: Caller) -> None:

@@ -75,10 +75,15 @@ def test_a_consent_from_asking_to_leaving(alice: Caller, r1: str) -> None:
     ]
 
 
-def test_the_history_holds_the_proof_of_a_consent(alice: Caller, r1: str) -> None:
+def test_the_history_holds_the_proof_of_a_consent_and_comes_in_pages(
+    alice: Caller, r1: str
+) -> None:
     put(alice, r1, state="active", consent=FORM)
 
     [event] = alice.get(f"{r1}/history").body["events"]
+    put(alice, r1, state="paused")
+    first = alice.get(f"{r1}/history", limit="1").body
+    last = alice.get(f"{r1}/history", limit="1", cursor=first["next"]).body
 
     assert event == {
         "id": event["id"],
@@ -91,38 +96,36 @@ def test_the_history_holds_the_proof_of_a_consent(alice: Caller, r1: str) -> Non
         "detail": "",
         **FORM,
     }
+    assert [each["action"] for each in first["events"]] == ["paused"]
+    assert last == {"events": [event], "next": None}
 
 
-def test_the_history_comes_in_pages_newest_first(alice: Caller, r1: str) -> None:
-    for state in ("active", "paused", "active", "paused", "active"):
-        put(alice, r1, state=state)
-
-    first = alice.get(f"{r1}/history", limit="3").body
-    last = alice.get(f"{r1}/history", limit="3", cursor=first["next"]).body
-
-    assert [event["action"] for event in first["events"]] == ["resumed", "paused", "resumed"]
-    assert [event["action"] for event in last["events"]] == ["paused", "subscribed"]
-    assert last["next"] is None
-
-
-def test_what_is_asked_for_twice_happens_once(alice: Caller, r1: str) -> None:
+def test_what_is_asked_for_twice_happens_once_and_preferences_are_set_all_at_once(
+    alice: Caller, r1: str
+) -> None:
     for _ in range(2):
         put(alice, r1, state="active", preferences=PREFERENCES)
     for _ in range(2):
         put(alice, r1, state="paused")
     for _ in range(2):
         assert leave(alice, r1).status == 204
+    chosen = put(alice, r1, preferences={"max_notifications": 1}).body
 
-    assert [action for action, *_ in history(alice, r1)] == [
+    assert [action for action, *_ in history(alice, r1)][:4] == [
         "subscribed",
         "preferences_changed",
         "paused",
         "unsubscribed",
     ]
+    assert chosen["preferences"] == {**NOTHING, "max_notifications": 1}
 
 
-def test_who_left_a_list_comes_back_by_their_own_word_alone(alice: Caller, r1: str) -> None:
-    put(alice, r1, state="active")
+def test_who_left_a_list_or_was_kept_from_it_comes_back_by_their_own_word_alone(
+    alice: Caller, r1: str
+) -> None:
+    assert leave(alice, r1).status == 204, "who was never on it"
+    assert put(alice, r1, state="active").body["state"] == "pending"
+    confirm(alice, r1)
     leave(alice, r1)
     not_asked = confirm(alice, r1).body["state"]
 
@@ -150,20 +153,6 @@ def test_a_program_that_repeats_itself_brings_back_nobody_who_left_everything(
     assert states == ["pending"] * 3
 
 
-def test_who_was_never_on_a_list_can_be_kept_from_it(alice: Caller, r1: str) -> None:
-    assert leave(alice, r1).status == 204
-
-    assert put(alice, r1, state="active").body["state"] == "pending"
-
-
-def test_preferences_are_set_all_at_once(alice: Caller, r1: str) -> None:
-    put(alice, r1, state="active", preferences=PREFERENCES)
-
-    chosen = put(alice, r1, preferences={"max_notifications": 1}).body
-
-    assert chosen["preferences"] == {**NOTHING, "max_notifications": 1}
-
-
 def test_what_was_never_asked_for_is_not_changed(alice: Caller, r1: str) -> None:
     for state in ("paused", "unsubscribed", None):
         refused = put(alice, r1, state=state, preferences={})
@@ -172,16 +161,21 @@ def test_what_was_never_asked_for_is_not_changed(alice: Caller, r1: str) -> None
     assert (read_subscriptions(alice, r1), history(alice, r1)) == ({}, [])
 
 
-def test_only_an_active_subscription_is_paused_and_who_is_kept_back_by_hand_not_subscribed(
+def test_only_an_active_subscription_is_paused_and_who_is_kept_back_by_hand_is_restored_first(
     alice: Caller, r1: str
 ) -> None:
     put(alice, r1, state="pending")
     pausing = put(alice, r1, state="paused")
+    confirm(alice, r1)
     alice.post("/v1/suppressions", {"address": "r1@example.com", "list": "news"})
     subscribing = put(alice, r1, state="active")
+    unknown = alice.post(f"{r1}/restore", {"reason": "A mistake.", "list": "nws"})
+    restored = alice.post(f"{r1}/restore", {"reason": "A mistake.", "list": "news"})
 
     assert (pausing.status, pausing.body["code"]) == (409, "subscription_not_active")
     assert (subscribing.status, subscribing.body["code"]) == (409, "subscription_suppressed")
+    assert (unknown.status, unknown.body["code"]) == (422, "list_unknown")
+    assert restored.body["subscriptions"][0]["state"] == "active"
 
 
 def test_who_leaves_everything_is_restored_with_a_reason(alice: Caller, r1: str) -> None:
@@ -201,17 +195,6 @@ def test_who_leaves_everything_is_restored_with_a_reason(alice: Caller, r1: str)
         ("restored", None, "unsubscribed", "active"),
     ]
     assert alice.get(f"{r1}/history").body["events"][0]["detail"] == "Wrote to us."
-
-
-def test_a_list_is_restored_by_itself(alice: Caller, r1: str) -> None:
-    put(alice, r1, state="active")
-    alice.post("/v1/suppressions", {"address": "r1@example.com", "list": "news"})
-
-    restored = alice.post(f"{r1}/restore", {"reason": "A mistake.", "list": "news"})
-    unknown = alice.post(f"{r1}/restore", {"reason": "A mistake.", "list": "nws"})
-
-    assert restored.body["subscriptions"][0]["state"] == "active"
-    assert (unknown.status, unknown.body["code"]) == (422, "list_unknown")
 
 
 def test_nobody_is_restored_without_a_reason(alice: Caller, r1: str) -> None:

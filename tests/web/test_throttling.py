@@ -10,7 +10,6 @@ from django.conf import LazySettings
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from postledger.config import env
 from postledger.web.shared import bodies, throttle
 from postledger.web.shared.guesses import GuessLimit
 from postledger.web.shared.throttle import RateExceededError, Throttle
@@ -70,11 +69,7 @@ def test_processes_share_a_rate_in_redis(settings: LazySettings, key_id: int) ->
 
 @pytest.mark.usefixtures("patient_throttle")
 def test_a_rate_drawn_in_blocks_is_used_up_to_the_last(settings: LazySettings, key_id: int) -> None:
-    for rate in (
-        "10/hour",
-        "1000/hour",
-        "1050/hour",
-    ):
+    for rate in ("10/hour", "1000/hour", "1050/hour"):
         limiter = Throttle(rate, settings.REDIS_URL)
 
         assert count_taken(limiter, key_id, 1200) == int(rate.removesuffix("/hour")), rate
@@ -115,20 +110,6 @@ def waiting_at(silent: socket.socket) -> int:
     return count
 
 
-def test_a_rate_that_cannot_be_read_stops_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    for rate in (
-        "fast",
-        "100",
-        "5/fortnight",
-    ):
-        monkeypatch.setenv("API_RATE", rate)
-
-        with pytest.raises(env.BadEnvironmentError, match="API_RATE: is not a rate") as error:
-            env.load()
-
-        assert rate not in str(error.value).replace("100/second", ""), rate
-
-
 def wrong_key() -> str:
     return f"pl_live_{uuid4().hex[:8]}.{'a' * 43}"
 
@@ -140,7 +121,7 @@ def status_of(token: str, ip: str) -> int:
 
 @pytest.mark.usefixtures("patient_throttle")
 def test_wrong_keys_of_one_network_are_limited_and_the_familiar_key_is_not(
-    settings: LazySettings, db: None
+    settings: LazySettings, django_assert_num_queries: DjangoAssertNumQueries, db: None
 ) -> None:
     settings.WRONG_KEYS_OF_ONE = "3/hour"
     network = f"2001:db8:{uuid4().hex[:4]}:{uuid4().hex[:4]}"
@@ -150,6 +131,8 @@ def test_wrong_keys_of_one_network_are_limited_and_the_familiar_key_is_not(
     tried = [status_of(wrong_key(), f"{network}::{n}") for n in range(5)]
 
     assert tried == [401, 401, 401, 429, 429]
+    with django_assert_num_queries(0):
+        assert status_of(wrong_key(), f"{network}::9") == 429
     assert status_of(alice.token, f"{network}::9") == 200
     # Nobody has seen this one here, so it might be a guess.
     assert status_of(bob.token, f"{network}::9") == 429
@@ -185,17 +168,6 @@ def test_wrong_keys_of_all_networks_are_limited(settings: LazySettings, db: None
     tried = [status_of(wrong_key(), f"192.0.2.{n}") for n in range(most + 2)]
 
     assert tried == [401] * most + [429, 429]
-
-
-def test_a_wrong_key_beyond_the_limit_asks_no_database(
-    settings: LazySettings, django_assert_num_queries: DjangoAssertNumQueries, db: None
-) -> None:
-    settings.WRONG_KEYS_OF_ONE = "1/hour"
-    ip = f"2001:db8:{uuid4().hex[:4]}:{uuid4().hex[:4]}::1"
-    status_of(wrong_key(), ip)
-
-    with django_assert_num_queries(0):
-        assert status_of(wrong_key(), ip) == 429
 
 
 def test_a_request_that_runs_again_with_its_body_is_counted_once(

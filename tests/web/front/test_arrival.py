@@ -23,10 +23,7 @@ async def read_file(client: Client, *, announced: int | None, most: int) -> byte
 
 
 def test_the_blocks_of_a_body_are_joined() -> None:
-    for announced in (
-        6,
-        None,
-    ):
+    for announced in (6, None):
         client = Client([b"ab", b"cd", b"ef"])
 
         assert asyncio.run(read(client, announced=announced, most=100)) == b"abcdef", announced
@@ -56,15 +53,10 @@ def test_of_a_body_above_its_limit_little_more_than_the_limit_is_read() -> None:
 
 
 def test_a_body_that_stops_arriving_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    for blocks in (
-        [],
-        [b"a"],
-    ):
-        monkeypatch.setattr(arrival, "_GRACE", 0.05)
-        client = Client(blocks, stalls=True)
-
+    monkeypatch.setattr(arrival, "_GRACE", 0.05)
+    for blocks in ([], [b"a"]):
         with pytest.raises(TimeoutError):
-            asyncio.run(read(client, announced=10, most=100))
+            asyncio.run(read(Client(blocks, stalls=True), announced=10, most=100))
 
 
 def test_the_rest_of_an_unwanted_body_is_not_waited_for_long(
@@ -86,13 +78,7 @@ def test_a_client_that_closes_the_connection_is_told_from_one_that_is_slow() -> 
         asyncio.run(read(Client(), announced=10, most=100))
 
 
-def test_time_is_given_by_what_has_arrived() -> None:
-    assert arrival.seconds_allowed(0) == 20
-    assert arrival.seconds_allowed(16 * 1024) == 21
-    assert arrival.seconds_allowed(16 * 1024 * 1024) < 20 * 60
-
-
-def test_a_body_in_crumbs_is_given_up_and_not_discarded_either() -> None:
+def test_a_body_in_crumbs_is_given_up_and_one_in_many_blocks_of_some_size_is_read() -> None:
     client = Client([b"a"] * 5000)
 
     async def read_crumbs() -> None:
@@ -104,9 +90,12 @@ def test_a_body_in_crumbs_is_given_up_and_not_discarded_either() -> None:
     asyncio.run(read_crumbs())
 
     assert client.received == 1002
+    sized = Client([b"a" * 64] * 5000)
+    assert len(asyncio.run(read(sized, announced=None, most=1_000_000))) == 320_000
 
 
-def test_a_body_in_many_blocks_of_some_size_is_read() -> None:
-    client = Client([b"a" * 64] * 5000)
+def test_time_is_given_by_what_has_arrived() -> None:
+    allowed = [arrival.seconds_allowed(size) for size in (0, 16 * 1024)]
 
-    assert len(asyncio.run(read(client, announced=None, most=1_000_000))) == 320_000
+    assert allowed == [20, 21]
+    assert arrival.seconds_allowed(16 * 1024 * 1024) < 20 * 60

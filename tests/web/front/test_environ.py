@@ -19,12 +19,7 @@ def test_no_alias_passes_for_the_header_of_a_proxy() -> None:
 
 
 def test_no_header_sets_a_variable_of_the_server() -> None:
-    for name in (
-        "content_length",
-        "content_type",
-        "remote_addr",
-        "path_info",
-    ):
+    for name in ("content_length", "content_type", "remote_addr", "path_info"):
         built = environ((name, "7"), (name.replace("_", "-"), "7"), ("content-length", "3"))
 
         assert built["REMOTE_ADDR"] == "192.0.2.1", name

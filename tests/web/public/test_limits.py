@@ -104,6 +104,7 @@ def test_a_network_of_ipv6_is_one_visitor() -> None:
 def test_a_setting_that_cannot_work_stops_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (
         ("PUBLIC_RATE", "fast"),
+        ("API_RATE", "5/fortnight"),
         ("ONE_CLICK_RATE", "50"),
         ("UNSUBSCRIBE_GET", "ask"),
         ("PUBLIC_URL", "mail.acme.example"),

@@ -176,21 +176,12 @@ def test_a_visitor_reads_the_language_asked_for_else_the_browsers() -> None:
         ), (asked, accepted[:20])
 
 
-HEADINGS = {
-    "en": "Unsubscribe",
-    "ru": "Отписаться",
-    "pt": "Cancelar a subscrição",
-    "de": "Abmelden",
-}
-
-
 def test_a_page_keeps_its_language_and_leads_to_the_others(news: int) -> None:
     for code in page_frame.READER_LANGUAGES:
         response = get(f"{link()}&lang={code}")
 
         page = text(response)
         assert f'<html lang="{code}">' in page
-        assert f"<h1>{HEADINGS[code]}</h1>" in page
         assert response["Content-Language"] == code
         assert all(f"&lang={code}" in url for url in visiting.forms(response)), code
         others = [f"&lang={other}" for other in page_frame.READER_LANGUAGES if other != code]
@@ -242,26 +233,18 @@ def test_every_page_of_a_workspace_has_its_logo_and_its_colour_and_no_other_page
 
 
 def test_a_logo_whose_host_no_policy_can_name_is_not_shown(news: int) -> None:
+    with pytest.raises(brandings.InvalidLogoError):
+        brandings.set_branding(news, logo_url="https://[logo/x.png", accent="", actor="test")
     for logo_url in (
         "https://a.example;script-src/x.png",
         "https://me@a.example/x.png",
+        "https://[logo/x.png",
     ):
-        brandings.set_branding(news, logo_url=logo_url, accent="", actor="test")
+        Branding.objects.update_or_create(workspace_id=news, defaults={"logo_url": logo_url})
 
         response = get(link())
 
+        assert response.status_code == 200, logo_url
         assert "img-src" not in response["Content-Security-Policy"], logo_url
         assert "script-src" not in response["Content-Security-Policy"], logo_url
         assert "<img" not in text(response), logo_url
-
-
-def test_a_logo_that_is_no_address_is_refused_and_a_stored_one_is_not_shown(news: int) -> None:
-    with pytest.raises(brandings.InvalidLogoError):
-        brandings.set_branding(news, logo_url="https://[logo/x.png", accent="", actor="test")
-    Branding.objects.create(workspace_id=news, logo_url="https://[logo/x.png", accent="#0a6b2d")
-
-    response = get(link())
-
-    assert response.status_code == 200
-    assert "#0a6b2d" in text(response)
-    assert "<img" not in text(response)
