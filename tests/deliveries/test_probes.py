@@ -169,11 +169,11 @@ def test_mail_of_a_test_stream_does_not_try_the_provider_nor_does_a_release_need
     probe(stream)
 
     sandboxed = claim(test)
-    ledger.release_sender(cast.sender().pk)
-
     assert sandboxed is not None
     assert not sandboxed.is_probe
     assert arm(sandboxed)
+
+    ledger.release_sender(cast.sender().pk)
     assert arm(cast.claim(released), mails=2)
 
 

@@ -39,20 +39,25 @@ def test_a_key_is_believed_as_soon_as_it_is_registered_also_by_an_archived_accou
     ids, webhook = new_account(), Webhook()
     assert webhook_keys.find_listener(ids[1]) is None
 
-    key_id = register(ids, f" {webhook.public_key}\n", "w1")
+    key_id = register(ids, f" {webhook.public_key}\n")
 
     listener = webhook_keys.find_listener(ids[1])
     assert listener is not None
     assert (listener.workspace_id, listener.account_id) == ids
     assert list(listener.keys) == [key_id]
     [row] = webhook_keys.list_keys(ids[1])
-    assert (row.public_key, row.webhook_id, row.last_used_at) == (webhook.public_key, "w1", None)
-    entry = AuditEntry.objects.get(action="webhook_key.registered")
-    assert entry.data == {"public_key": webhook.public_key, "webhook_id": "w1"}
-    assert register(ids, webhook.public_key) == key_id
+    assert (row.public_key, row.webhook_id, row.last_used_at) == (webhook.public_key, "", None)
+    assert [register(ids, webhook.public_key, *of) for of in (["w1"], [])] == [key_id] * 2
     assert [row.webhook_id for row in webhook_keys.list_keys(ids[1])] == ["w1"]
+    entries = AuditEntry.objects.filter(action="webhook_key.registered").order_by("pk")
+    assert [entry.data["public_key"] for entry in entries] == [webhook.public_key] * 2
+    assert [entry.data.get("webhook_id") for entry in entries] == ["", "w1"]
     provider_accounts.archive_account(ids[0], account_id=ids[1], actor="alice")
     assert webhook_keys.find_listener(ids[1]) == listener, "its mail is still reported"
+    next_id = register(ids, Webhook().public_key)
+    listener = webhook_keys.find_listener(ids[1])
+    assert listener is not None
+    assert list(listener.keys) == [key_id, next_id]
 
 
 def test_up_to_ten_keys_are_believed_until_one_is_removed() -> None:

@@ -303,6 +303,27 @@ def test_an_error_before_the_first_byte_leaves_no_doubt_and_shows_no_header() ->
     play(story, take)
 
 
+class BrokenVendor(PlainVendor):
+    """Writes no request at all."""
+
+    @override
+    async def write_request(self, message: OutgoingMessage) -> Request | Failure:
+        raise LookupError
+
+
+def test_a_request_that_cannot_be_written_leaves_no_doubt() -> None:
+    async def story(client: Client) -> None:
+        client.vendor = BrokenVendor()
+
+        with pytest.raises(LookupError):
+            await client.send(SMALL, SMALL)
+
+        assert [type(outcome) for outcome in client.outcomes.values()] == [NotSent, NotSent]
+        assert not any(peer.received for peer in client.server.peers)
+
+    play(story, take)
+
+
 def test_a_service_that_nobody_can_reach_is_an_outage() -> None:
     async def story(client: Client) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
