@@ -33,6 +33,7 @@ def pytest_configure() -> None:
     # No command that a test starts reads a file that happens to lie here.
     os.environ["POSTLEDGER_ENV"] = ""
     # Redis counts for all tests.
+    settings.API_RATE = "1000000/minute"
     settings.FORM_MAILS_OF_ONE = settings.PROVIDER_CHECKS_OF_ONE = "1000000/minute"
     settings.LINK_CHECKS_OF_ONE = "1000000/minute"
     for kind in ("KEYS_OF_ONE", "KEYS_OF_ALL", "PASSWORDS_OF_ONE", "PASSWORDS_OF_ALL"):

@@ -170,6 +170,7 @@ def test_nobody_looks_up_records_for_the_sandbox(server: DnsServer) -> None:
     assert server.asked == []
 
 
+@pytest.mark.slow
 def test_a_resolver_that_is_down_is_said_and_nothing_is_blamed(
     settings: LazySettings,
 ) -> None:

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).parents[2] / "src" / "postledger"
 WRITE = re.compile(
     r"\b(?:UPDATE|INSERT\s+INTO|DELETE\s+FROM|MERGE\s+INTO|TRUNCATE)\s+(?:ONLY\s+)?\W?deliveries_",
@@ -24,6 +26,7 @@ def may_write(path: Path) -> bool:
     return path.parts[:1] == ("deliveries",) and path.parts[1] in {"ledger", "migrations"}
 
 
+@pytest.mark.slow
 def test_no_table_of_the_ledger_is_written_outside_it() -> None:
     modules = {path.relative_to(PACKAGE): path for path in PACKAGE.rglob("*.py")}
     violations = [

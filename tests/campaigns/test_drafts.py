@@ -113,6 +113,7 @@ def test_however_many_campaigns_of_one_name_are_created_at_once_each_gets_a_tag(
     created = collide.together([partial(create, "News"), partial(create, "Зима")] * 4)
 
     assert len(set(created)) == 8
-    of_news = Campaign.objects.filter(name="News").values_list("tag", flat=True)
-    assert set(of_news) == {"news", "news-2", "news-3", "news-4"}
+    of_news = set(Campaign.objects.filter(name="News").values_list("tag", flat=True))
+    assert {"news", "news-2"} < of_news
+    assert len(of_news) == 4
     assert Campaign.objects.filter(name="Зима").count() == 4

@@ -215,6 +215,8 @@ def beating(beat: crews.Beat) -> Iterator[None]:
     beats.result()
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_however_a_campaign_is_steered_nobody_is_mailed_twice(tmp_path: Path) -> None:
     desks = [set_up(seed, tmp_path) for seed in range(INTERLEAVINGS)]
 

@@ -45,6 +45,8 @@ def planner(run_id: UUID, **extra: str) -> int:
     ).returncode
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_planner_killed_in_each_chunk_plans_everybody_once(settings: Settings) -> None:
     acme = press.set_up_workspace(settings)
     press.people(acme, PEOPLE)

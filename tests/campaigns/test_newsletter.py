@@ -116,6 +116,7 @@ def due(counties: Counties) -> tuple[str, Counties]:
     return subject, ("everybody", *by_width)
 
 
+@pytest.mark.slow
 def test_each_reader_of_a_newsletter_gets_the_letter_of_their_places(tmp_path: Path) -> None:
     of_address = readers()
     with post.mailbox() as box:

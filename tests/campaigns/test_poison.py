@@ -97,6 +97,8 @@ def people(workspace_id: int, poisoned: dict[int, str]) -> list[str]:
     return addresses
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_one_poisoned_recipient_of_each_window_leaves_the_others_their_mail(
     tmp_path: Path,
 ) -> None:

@@ -101,6 +101,8 @@ WHERE contact.workspace_id = %s AND n %% 4 <> 0
 """
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_random_campaigns_reach_whom_they_were_counted_for(acme: int) -> None:
     random, seen = Random(23), set[str]()
     for number in range(20):

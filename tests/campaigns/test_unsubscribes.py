@@ -92,6 +92,8 @@ def _count_settled(stream_id: int) -> int:
     return sum(queries.read_books([stream_id])[stream_id].counts.values())
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_who_left_is_mailed_nothing_that_was_not_on_its_way(
     tmp_path: Path, settings: Settings
 ) -> None:

@@ -63,6 +63,7 @@ def known_mails() -> dict[str, str]:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
 def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for secret in ("password.txt", "token.txt", "key.txt"):

@@ -81,6 +81,7 @@ def test_people_get_aligned_lines_with_the_remedy_below() -> None:
     assert done.returncode == 1
 
 
+@pytest.mark.slow
 def test_a_dead_database_hides_neither_broker_nor_redis() -> None:
     report = doctor_elsewhere(
         DATABASE_URL=DEAD_DATABASE,
@@ -96,6 +97,7 @@ def test_a_dead_database_hides_neither_broker_nor_redis() -> None:
         assert subject in report.text("examined")
 
 
+@pytest.mark.slow
 def test_a_missing_database_is_to_be_created_and_an_unknown_role_to_be_named_anew(
     django_db_setup: None,
 ) -> None:
@@ -142,6 +144,7 @@ def test_a_database_of_another_version_is_to_be_left_to_that_version() -> None:
     assert "Run that version of Postledger" in report.text("migrations")
 
 
+@pytest.mark.slow
 def test_missing_partitions_are_to_be_made_and_a_missing_next_month_is_a_warning(
     migrated: str,
 ) -> None:

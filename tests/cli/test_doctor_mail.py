@@ -80,6 +80,7 @@ def test_logging_in_sends_nothing_and_a_refused_password_is_told_in_the_servers_
     assert "hunter2" not in refused.output
 
 
+@pytest.mark.slow
 def test_a_dead_or_silent_smtp_server_and_an_account_sealed_under_another_key_are_told(
     settings: Settings,
 ) -> None:

@@ -16,6 +16,7 @@ from tests.cli.installations import DEAD, doctor
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 def test_a_broker_that_does_not_let_in_is_told_with_its_remedy(settings: Settings) -> None:
     for broker_url, words in (
         (installations.broker_url(port=1), "Start RabbitMQ, or correct BROKER_URL."),

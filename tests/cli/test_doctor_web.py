@@ -41,6 +41,7 @@ def answering(body: Any) -> Iterator[str]:
         server.server_close()
 
 
+@pytest.mark.slow
 def test_a_proxy_count_that_does_not_fit_is_reported(settings: LazySettings) -> None:
     for forwarded, settings.PROXY_COUNT, level, words in (
         (0, 0, Level.OK, "as PROXY_COUNT says"),

@@ -302,6 +302,7 @@ def test_keys_of_the_machine_are_used_without_a_line_of_the_log(
     assert [line for line in caplog.records if line.name.startswith("botocore")] == []
 
 
+@pytest.mark.slow
 def test_an_ses_that_does_not_answer_is_told_once_and_asked_again_where_it_throttles(
     fake: FakeSes, secret: Path
 ) -> None:

@@ -178,6 +178,7 @@ def test_what_a_run_left_half_done_is_completed_by_the_next(fake: FakeSes) -> No
     assert snapshot(fake) == completed
 
 
+@pytest.mark.slow
 def test_a_queue_service_that_does_not_answer_stops_the_set_up_until_the_next_run(
     fake: FakeSes, moto: str
 ) -> None:

@@ -98,6 +98,8 @@ MIXED = [
 
 
 @pytest.mark.parametrize("last", [3, 5, 6])
+@pytest.mark.slow
+@pytest.mark.sample
 def test_reports_in_any_order_and_division_end_as_the_strongest_with_its_time(
     acme: int, last: int
 ) -> None:

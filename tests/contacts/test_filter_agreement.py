@@ -184,6 +184,8 @@ expressions = st.recursive(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=expressions)
+@pytest.mark.slow
+@pytest.mark.sample
 def test_the_database_and_python_choose_the_same_people(
     acme: int, crowd: dict[int, Traits], data: object
 ) -> None:

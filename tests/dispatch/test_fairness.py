@@ -30,6 +30,8 @@ def limited(**limits: int) -> Options:
     return replace(office.OPTIONS, limits=replace(Limits(), **limits))
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_single_mails_are_quick_while_a_campaign_of_20000_goes_out(tmp_path: Path) -> None:
     acme, globex = (office.open_office(tmp_path, name) for name in ("acme", "globex"))
     bulk = office.stream(acme)
@@ -125,6 +127,8 @@ def test_one_workspace_never_takes_all_places(tmp_path: Path) -> None:
     assert taken == Limits().workspace
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_test_mail_that_hangs_leaves_slots_to_the_live_mail_of_its_workspace(
     acme: office.Office,
 ) -> None:

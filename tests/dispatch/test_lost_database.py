@@ -76,6 +76,8 @@ CASES = [
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize(("kind", "verb"), CASES)
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_connection_lost_at_any_verb_loses_repeats_and_doubts_nothing(
     kind: StreamKind, verb: Callable[..., object], moment: str, tmp_path: Path
 ) -> None:
@@ -146,6 +148,8 @@ def test_terminated_backends_cost_time_and_no_mail(tmp_path: Path) -> None:
 
 # After a failover a connection may end at a standby for a while.
 @pytest.mark.parametrize("absence", [office.no_connections, office.read_only])
+@pytest.mark.slow
+@pytest.mark.sample
 def test_answers_that_come_while_the_database_is_away_are_booked_when_it_is_back(
     absence: Callable[[], AbstractContextManager[None]], tmp_path: Path
 ) -> None:

@@ -207,6 +207,8 @@ def test_credits_that_sendgrid_charges_beyond_hold_no_mail(
     assert (len(fake.service.kept), credits_.overage) == (7, 4)
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_plan_that_refuses_mail_beyond_its_credits_holds_it_until_there_are_more(
     tmp_path: Path, options: Options
 ) -> None:
@@ -270,6 +272,8 @@ def last_lease() -> int:
     return int(lease)
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_limit_whose_end_has_passed_is_not_asked_again_and_again(
     acme: Office, options: Options
 ) -> None:
@@ -284,6 +288,8 @@ def test_a_limit_whose_end_has_passed_is_not_asked_again_and_again(
     assert last_lease() - before < 20
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_raised_limit_ends_the_hold_of_a_worker_that_had_not_read_it(
     acme: Office, options: Options
 ) -> None:
@@ -338,6 +344,8 @@ def clocked(clock: Clocked, folder: Path) -> Iterator[Office]:
         yield office.open_office(folder, kind=vendors.KIND)
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_the_rate_of_a_sender_is_kept_and_used(tmp_path: Path, options: Options) -> None:
     clock = Clocked()
     with clocked(clock, tmp_path) as acme:
@@ -352,6 +360,8 @@ def test_the_rate_of_a_sender_is_kept_and_used(tmp_path: Path, options: Options)
     assert clock.times[-1] - clock.times[0] >= 59 / 20 - 0.1
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_rate_of_less_than_one_a_second_is_kept(tmp_path: Path, options: Options) -> None:
     clock = Clocked()
     with clocked(clock, tmp_path) as acme:
@@ -363,6 +373,8 @@ def test_a_rate_of_less_than_one_a_second_is_kept(tmp_path: Path, options: Optio
     assert clock.times[-1] - clock.times[0] >= 3.9
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_without_redis_a_rate_is_kept_and_a_count_waits(tmp_path: Path, options: Options) -> None:
     clock = Clocked()
     gone = replace(options, redis_url="redis://127.0.0.1:1/0")
@@ -417,6 +429,8 @@ class Bucket(Clocked):
                 yield index, Accepted(message.id)
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_throttle_answers_lower_the_rate_and_use_no_attempt(
     tmp_path: Path, options: Options
 ) -> None:

@@ -50,6 +50,8 @@ async def routing() -> AsyncIterator[ProviderPool]:
         db.close()
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_mail_of_a_sender_without_an_account_waits_and_goes_by_itself_once_it_has_one(
     tmp_path: Path,
 ) -> None:

@@ -98,6 +98,8 @@ def test_a_blocked_sender_is_held_without_an_end_and_nobody_fails(acme: office.O
     assert office.counts(stream) == {State.ACCEPTED: 2, State.WAITING: 1}
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_what_is_never_answered_is_in_doubt_by_its_deadline_and_holds_up_nobody(
     tmp_path: Path,
 ) -> None:

@@ -315,6 +315,8 @@ def count_metrics() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
     return retries, mails, milliseconds
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_every_row_of_the_table_is_told_by_the_books_the_views_the_log_and_the_metrics(
     tmp_path: Path,
 ) -> None:

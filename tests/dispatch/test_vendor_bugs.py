@@ -97,6 +97,8 @@ def test_what_has_no_answer_is_in_doubt_and_others_mail_goes_on(
     assert office.counts(fine) == {State.ACCEPTED: 3}
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_provider_that_raises_is_held_and_leaves_one_round_in_doubt(tmp_path: Path) -> None:
     """H5: it left 200 doubts a second, for as long as there was mail."""
     with vendors.registered(raising_at_once, window_size=2) as stage:
@@ -299,6 +301,8 @@ def test_a_throttled_sender_goes_as_fast_as_its_provider_allows(tmp_path: Path) 
     assert lengths == {timedelta(seconds=1)}
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_call_that_keeps_no_deadline_is_ended(tmp_path: Path) -> None:
     async def forever(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
         yield 0, Accepted(window[0].id)

@@ -23,6 +23,8 @@ def read_armed_windows(stream_id: int) -> list[int]:
     return [size for (size,) in rows]
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_at_most_fifty_mails_of_a_batch_are_with_the_provider(tmp_path: Path) -> None:
     stream_id = office.stream(office.open_office(tmp_path), PEOPLE)
     seen: set[int] = set()

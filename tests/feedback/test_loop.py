@@ -56,6 +56,7 @@ def store_posts(account_id: int, sink: Sink) -> None:
     inbox.store(account_id, messages)
 
 
+@pytest.mark.slow
 def test_every_report_of_the_simulator_comes_back_and_leaves_no_contact_behind(
     tmp_path: Path,
 ) -> None:
@@ -86,6 +87,7 @@ def test_every_report_of_the_simulator_comes_back_and_leaves_no_contact_behind(
     assert UnmatchedEvent.objects.count() == 0
 
 
+@pytest.mark.slow
 def test_the_sandbox_reports_by_its_own_words(tmp_path: Path) -> None:
     office.open_office(tmp_path)
     with (

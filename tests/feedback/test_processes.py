@@ -68,6 +68,8 @@ def assert_all_applied(stream_ids: list[int]) -> None:
     assert set(Contact.objects.values_list("state", flat=True)) == {"bounced"}
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_an_applier_killed_in_the_middle_has_applied_nothing_of_its_messages(
     streams: list[int],
 ) -> None:
@@ -81,6 +83,8 @@ def test_an_applier_killed_in_the_middle_has_applied_nothing_of_its_messages(
     assert_all_applied(streams)
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_two_appliers_at_once_count_each_event_once(streams: list[int]) -> None:
     both = [start(), start()]
 

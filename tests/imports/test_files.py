@@ -105,6 +105,7 @@ print(reading.survey_file(Path(sys.argv[1])).row_count)
 
 
 @pytest.mark.parametrize("cell", [b"x" * 5_000, b"ab," * 1_700, b'"a\n",' * 800])
+@pytest.mark.slow
 def test_a_file_of_wide_rows_is_read_before_memory_grows(tmp_path: Path, cell: bytes) -> None:
     path = files.write_file(
         tmp_path, b"email,note\n" + (b"r1@example.com," + cell + b"\n") * 10_000

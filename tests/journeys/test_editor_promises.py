@@ -225,6 +225,7 @@ def cut_links(text: str) -> str:
     return without_tokens.replace("\r\n", "\n").strip()
 
 
+@pytest.mark.slow
 def test_random_campaigns_do_what_the_editor_showed(tmp_path: Path) -> None:
     random = Random(23)
     with post.mailbox() as box:

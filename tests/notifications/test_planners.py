@@ -61,6 +61,8 @@ def test_five_planners_of_one_event_tell_everybody_once(topic: Topic) -> None:
     assert _check_books() == len(PEOPLE)
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_the_same_thing_published_five_times_at_once_is_told_once(topic: Topic) -> None:
     subscriptions = cast.subscribe_all(topic, PEOPLE)
     events = [cast.event(topic) for _ in range(5)]
@@ -103,6 +105,8 @@ def _planner(event_id: int, **extra: str) -> int:
     return subprocess.run(command, env=environment, check=False).returncode
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_planner_killed_inside_a_chunk_is_resumed_with_one_notification_each(
     topic: Topic,
 ) -> None:

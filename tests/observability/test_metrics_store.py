@@ -87,6 +87,7 @@ def test_flushes_in_opposite_orders_add_up_and_never_deadlock() -> None:
     assert metrics_store.totals() == dict.fromkeys(amounts, 600.0)
 
 
+@pytest.mark.slow
 def test_processes_that_flush_at_once_add_up() -> None:
     body = """
 for _ in range(200):
@@ -131,6 +132,7 @@ def test_a_flush_inside_a_transaction_is_refused_and_keeps_the_tally() -> None:
     assert PENDING.take() == {SENT: 2}
 
 
+@pytest.mark.slow
 def test_a_process_in_the_background_mode_flushes_by_itself_with_no_thread_while_idle() -> None:
     process = start("""
 import threading
@@ -148,6 +150,7 @@ print(threading.active_count(), metrics_store.totals()[("pipeline_final_state_to
     assert output.splitlines() == ["1", "1 1.0"]
 
 
+@pytest.mark.slow
 def test_a_process_flushes_the_rest_at_its_end() -> None:
     process = start("""
 metrics_store.flush_in_background()
@@ -159,6 +162,7 @@ metrics.FINAL_STATES.add(4, state="SENT")
     assert metrics_store.totals() == {SENT: 4}
 
 
+@pytest.mark.slow
 def test_a_web_process_flushes_in_the_background() -> None:
     process = start("""
 from postledger.config import asgi; asgi.load(1)

@@ -142,6 +142,8 @@ ROWS: list[tuple[Fault, type[Outcome], str, str, str]] = [
 SLOW = {DelayAnswer(600), HalveAnswer()}
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_an_answer_of_the_service_is_its_row() -> None:
     async def story(fake: FakeSendGrid, provider: SendGrid, *, is_slow: bool) -> None:
         for fault, outcome, code, category, original in ROWS:

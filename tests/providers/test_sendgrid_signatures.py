@@ -5,6 +5,7 @@ from base64 import b64decode, b64encode
 from datetime import UTC, datetime, timedelta
 from random import Random
 
+import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256, SHA384
@@ -118,6 +119,8 @@ def test_another_signature_is_not_believed() -> None:
         assert find_signer(signature=signature) != 0, name
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_none_of_20000_mutated_bodies_is_believed() -> None:
     chance = Random(21)
     claim = event_signature.read_headers(SIGNATURE, AT, now=NOW)

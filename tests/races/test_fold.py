@@ -15,6 +15,8 @@ from tests.races import collide
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_the_sums_equal_the_recount_at_every_moment_of_settling_and_folding() -> None:
     stream = cast.stream(mails=3_000)
     singles = cast.stream(StreamKind.TRANSACTIONAL, mails=1_000)

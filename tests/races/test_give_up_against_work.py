@@ -164,6 +164,8 @@ def _start(name: str, stream: int, output: Path) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(command, env=environment, stdout=out)
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_processes_that_work_and_give_up_at_once_share_the_mail_of_a_blocked_sender(
     tmp_path: Path,
 ) -> None:

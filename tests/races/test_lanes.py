@@ -67,6 +67,8 @@ def test_a_requeue_while_the_lane_is_being_retired_waits_and_brings_it_back() ->
     assert ledger.next_streams(limit=5) == [stream]
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_stream_with_work_always_has_its_lane_however_often_lanes_are_retired() -> None:
     streams = [cast.stream(StreamKind.TRANSACTIONAL), cast.stream(StreamKind.CAMPAIGN)]
     rounds = dict.fromkeys(streams, 0)

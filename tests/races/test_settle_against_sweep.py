@@ -65,6 +65,8 @@ def test_a_sweep_passes_over_a_window_that_is_being_settled() -> None:
     assert cast.batches(stream) == [(4, 5, 2, "retry"), (5, 8, 1, "lease_lost")]
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_of_settle_and_sweep_at_once_exactly_one_books_the_window() -> None:
     streams = []
 
@@ -94,6 +96,8 @@ def _settler(
     return lambda: ledger.settle(claim, [window], results=results)
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_late_wish_to_try_again_makes_one_retry_whoever_is_first() -> None:
     streams = []
 

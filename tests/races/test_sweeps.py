@@ -60,6 +60,8 @@ def _lock(lease: int) -> None:
     sql.rows("SELECT token FROM deliveries_lease WHERE token = %(l)s FOR UPDATE", {"l": lease})
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_three_sweeps_at_once_share_the_lost_leases_and_book_each_window_once() -> None:
     streams = []
 
@@ -140,6 +142,8 @@ def test_a_sweep_passes_over_a_batch_that_is_being_given_back() -> None:
     assert cast.batches(stream) == [(0, 20, 1, "outside_hours")]
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_sweep_passes_over_a_batch_that_is_being_armed_and_finds_its_lease_renewed() -> None:
     stream = cast.stream(mails=20)
     moment = timedelta(seconds=5)

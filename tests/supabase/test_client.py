@@ -56,6 +56,7 @@ def test_a_row_is_written_only_while_it_is_as_it_was_seen(fake: FakePostgrest) -
         Fault(200, body=b"[]", stall=4.0),
     ],
 )
+@pytest.mark.slow
 def test_what_fails_in_passing_is_asked_again(fake: FakePostgrest, fault: Fault) -> None:
     fake.add("a@example.com")
     fake.faults.append(fault)

@@ -127,6 +127,7 @@ PASTED = {
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
 def test_samples_work_as_they_are_pasted(live_server: LiveServer, settings: LazySettings) -> None:
     settings.PUBLIC_URL = live_server.url
     operations = {operation.id: operation for operation in list_operations()}

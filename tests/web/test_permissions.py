@@ -313,6 +313,8 @@ def test_each_operation_has_its_scopes() -> None:
     }
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_each_operation_is_open_to_exactly_the_keys_that_have_its_scopes(world: World) -> None:
     for operation in OPERATIONS:
         nobody = ask(operation, Caller(0, 0, ""), world.live)
@@ -333,6 +335,8 @@ def test_each_operation_is_open_to_exactly_the_keys_that_have_its_scopes(world: 
         assert not marks_in([reply.body for _, reply in without]), operation.id
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_no_answer_shows_what_another_scope_reads(world: World) -> None:
     for operation in OPERATIONS:
         # Without a scope of its own it is refused, as above.

@@ -169,6 +169,7 @@ def test_variables_that_cannot_be_stored_are_refused_before_anything_is_filled_i
     assert refused.body["errors"][0]["place"] == "template.variables"
 
 
+@pytest.mark.slow
 def test_a_batch_of_costly_mails_is_refused_as_a_whole(alice: Caller) -> None:
     body = "<p>{% for i in (1..900) %}{% for j in list %}{{ j }}{% endfor %}{% endfor %}</p>"
     add_template(alice, body)
@@ -191,6 +192,7 @@ def test_a_repeat_under_a_key_is_told_apart_by_its_variables(alice: Caller) -> N
     assert (other.status, other.body["code"]) == (409, "idempotency_key_reused")
 
 
+@pytest.mark.slow
 def test_a_full_batch_of_bills_is_no_costly_request(alice: Caller) -> None:
     line = (
         "<tr><td>{{ item.name | upcase }}</td><td>{{ item.price | times: 2 | round: 2 }}</td></tr>"

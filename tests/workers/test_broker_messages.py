@@ -136,6 +136,7 @@ def publish_malformed(url: str, prefix: str) -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("broker", ["RabbitMQ", "Redis"])
+@pytest.mark.slow
 def test_a_worker_drops_malformed_messages_goes_on_and_writes_json_alone(
     broker: str, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ from tests.workers.worker_processes import child, end_process, within, worker
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.slow
 def test_a_worker_answers_bells_also_after_its_line_was_cut_and_ends_when_it_is_told_to(
     tmp_path: Path,
 ) -> None:
@@ -60,6 +61,7 @@ def test_a_worker_answers_bells_also_after_its_line_was_cut_and_ends_when_it_is_
     assert not Worker.objects.exists()
 
 
+@pytest.mark.slow
 def test_with_beat_what_comes_due_goes_and_lost_leases_come_back(tmp_path: Path) -> None:
     acme = office.open_office(tmp_path, settings={"retry_after": 0.1})
     later = office.stream(acme, ["later@example.com"])
@@ -84,6 +86,8 @@ def test_with_beat_what_comes_due_goes_and_lost_leases_come_back(tmp_path: Path)
     assert office.counts(cancelled) == {State.CANCELLED: 3}
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_worker_that_is_told_to_stop_finishes_its_calls_and_doubts_nothing(
     tmp_path: Path,
 ) -> None:
@@ -121,6 +125,7 @@ app.worker_main(["worker", "--without-mingle", "--without-gossip"])
 """
 
 
+@pytest.mark.slow
 def test_a_worker_whose_dispatcher_breaks_down_ends_with_a_failure() -> None:
     done = subprocess.run(
         [sys.executable, "-c", _BROKEN],
@@ -140,6 +145,8 @@ def test_a_worker_whose_dispatcher_breaks_down_ends_with_a_failure() -> None:
     assert done.returncode == 1
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_worker_that_is_killed_leaves_doubt_for_what_was_handed_over_and_nothing_else(
     tmp_path: Path,
 ) -> None:

@@ -17,7 +17,7 @@ from tests.workers.worker_processes import end_process, started, within
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
-ROWS = 60_000
+ROWS = 150_000
 PATIENCE = 120.0  # seconds; a worker may take long to start on a busy machine
 
 

@@ -32,6 +32,7 @@ def locked_batches() -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 def test_a_worker_outlives_a_database_that_stands_still_and_books_what_it_knows(
     tmp_path: Path,
 ) -> None:
@@ -61,6 +62,7 @@ def test_a_worker_outlives_a_database_that_stands_still_and_books_what_it_knows(
     assert office.sent_once(acme, stream)
 
 
+@pytest.mark.slow
 def test_a_worker_that_hangs_is_replaced_by_one_that_works(tmp_path: Path) -> None:
     acme = office.open_office(tmp_path)
 

@@ -101,6 +101,7 @@ def count_unfolded() -> int:
         return int(cursor.fetchone()[0])
 
 
+@pytest.mark.slow
 def test_a_worker_without_a_broker_does_all_upkeep_by_itself(
     tmp_path: Path, settings: Settings
 ) -> None:
@@ -140,6 +141,7 @@ def test_a_worker_without_a_broker_does_all_upkeep_by_itself(
     assert "runs the upkeep by itself" in log
 
 
+@pytest.mark.slow
 def test_with_beat_no_worker_runs_upkeep_unasked(tmp_path: Path) -> None:
     log = tmp_path / "log"
 

@@ -69,6 +69,7 @@ def test_a_wake_up_never_waits_nor_raises_when_the_broker_is_away() -> None:
     assert len(sender._pending) <= 10
 
 
+@pytest.mark.slow
 def test_wake_ups_are_sent_again_after_the_connection_was_cut() -> None:
     heard = []
     with brokers.line() as line, sending(line.url) as (sender, prefix):

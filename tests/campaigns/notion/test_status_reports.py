@@ -69,6 +69,7 @@ def test_a_page_is_told_once_that_it_was_sent_and_nothing_before_everything_has_
     assert len(fake.requests) == asked
 
 
+@pytest.mark.slow
 def test_a_page_with_a_failure_has_failed_and_each_failure_is_one_row(
     fake: FakeNotion, alice: Caller
 ) -> None:
@@ -90,6 +91,7 @@ def test_a_page_with_a_failure_has_failed_and_each_failure_is_one_row(
     assert page_id in str(row)
 
 
+@pytest.mark.slow
 def test_a_retry_that_succeeds_brings_the_page_up_to_date(fake: FakeNotion, alice: Caller) -> None:
     page_id = mailouts.page(fake)
     run = mailouts.send_and_plan(alice, page_id)
@@ -110,6 +112,7 @@ def test_a_retry_that_succeeds_brings_the_page_up_to_date(fake: FakeNotion, alic
     assert len(mailouts.errors(fake)) == 3
 
 
+@pytest.mark.slow
 def test_who_fails_again_is_a_row_again_only_for_another_cause(
     fake: FakeNotion, alice: Caller
 ) -> None:
@@ -191,6 +194,7 @@ def send_test_of_page(fake: FakeNotion, alice: Caller, answer: Callable[[int], E
 
 
 @pytest.mark.parametrize("is_missed", [True, False])
+@pytest.mark.slow
 def test_a_page_that_reached_as_many_as_its_test_is_told_that_it_was_sent_and_stays_so(
     is_missed: bool,  # noqa: FBT001  whether Notion is away when the page could first be told
     fake: FakeNotion,
@@ -240,6 +244,7 @@ def cancel_and_send_rest(run: Run, answer: Callable[[int], Entry]) -> None:
     cast.book(press.rest(run, now=datetime.now(UTC)).stream_id, answer)
 
 
+@pytest.mark.slow
 def test_a_page_whose_rest_or_test_stays_open_is_looked_at_without_reading_its_lines(
     fake: FakeNotion, alice: Caller
 ) -> None:
@@ -274,6 +279,7 @@ def close_run_of_page(
 
 
 @pytest.mark.parametrize("is_seen_waiting", [True, False])
+@pytest.mark.slow
 def test_a_page_hears_of_mail_that_an_operator_requeued_after_its_run_was_closed(
     is_seen_waiting: bool,  # noqa: FBT001  a case
     fake: FakeNotion,
@@ -291,6 +297,7 @@ def test_a_page_hears_of_mail_that_an_operator_requeued_after_its_run_was_closed
     assert mailouts.read_page_row(fake, page_id) == result(3, 0, "Send")
 
 
+@pytest.mark.slow
 def test_a_page_is_told_once_of_a_doubt_and_of_its_end_after_its_run_was_closed(
     fake: FakeNotion, alice: Caller
 ) -> None:
@@ -307,6 +314,7 @@ def test_a_page_is_told_once_of_a_doubt_and_of_its_end_after_its_run_was_closed(
     assert mailouts.read_page_row(fake, page_id) == result(3, 0, "Send")
 
 
+@pytest.mark.slow
 def test_a_block_that_mails_cannot_show_is_a_row_and_very_many_are_told_by_one_last_row(
     fake: FakeNotion, alice: Caller
 ) -> None:
@@ -341,6 +349,7 @@ def test_of_very_many_failures_the_first_are_rows_and_one_says_that_there_are_mo
     assert codes[-1] == error_rows.MORE_FAILURES
 
 
+@pytest.mark.slow
 def test_notion_is_told_what_it_missed_when_it_is_back(
     fake: FakeNotion, alice: Caller, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -393,6 +402,7 @@ def test_a_property_that_a_page_does_not_have_is_left_out(fake: FakeNotion, alic
     assert "failed_count, sent_at" in Mailout.objects.get().trouble
 
 
+@pytest.mark.slow
 def test_a_row_that_notion_refuses_does_not_hold_up_the_others(
     fake: FakeNotion, alice: Caller
 ) -> None:
@@ -414,6 +424,7 @@ def test_a_row_that_notion_refuses_does_not_hold_up_the_others(
     ]
 
 
+@pytest.mark.slow
 def test_a_row_that_was_added_before_notion_failed_is_not_added_again(
     fake: FakeNotion, alice: Caller
 ) -> None:
@@ -431,6 +442,7 @@ def test_a_row_that_was_added_before_notion_failed_is_not_added_again(
     assert len(titles) == len(set(titles)) == 3
 
 
+@pytest.mark.slow
 def test_notion_is_asked_no_faster_than_it_allows(fake: FakeNotion, alice: Caller) -> None:
     cast.book(mailouts.send_and_plan(alice, mailouts.page(fake)).stream_id, refused)
     fake.requests.clear()
@@ -476,6 +488,7 @@ def child(fake: FakeNotion) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("moment", ["before_create", "after_create"])
+@pytest.mark.slow
 def test_killed_in_the_middle_nothing_is_lost_and_nothing_told_twice(
     moment: str,
     fake: FakeNotion,
@@ -510,6 +523,7 @@ def test_killed_in_the_middle_nothing_is_lost_and_nothing_told_twice(
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
 def test_no_transaction_is_open_while_notion_is_asked(fake: FakeNotion, alice: Caller) -> None:
     page_id = mailouts.page(fake)
     cast.book(mailouts.send_and_plan(alice, page_id).stream_id, refused)

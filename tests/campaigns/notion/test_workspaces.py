@@ -79,6 +79,7 @@ def test_no_workspace_mails_or_sees_a_page_of_another(
     assert not Mailout.objects.exists()
 
 
+@pytest.mark.slow
 def test_each_page_is_told_with_the_token_and_in_the_table_of_its_own_workspace(
     fake: FakeNotion, theirs: FakeNotion, alice: Caller, charlie: Caller
 ) -> None:
@@ -99,6 +100,7 @@ def test_each_page_is_told_with_the_token_and_in_the_table_of_its_own_workspace(
 
 
 @pytest.mark.parametrize("is_lost", [True, False])
+@pytest.mark.slow
 def test_a_notion_that_cannot_be_used_keeps_no_other_from_being_told(
     is_lost: bool,  # noqa: FBT001  the key it was sealed under; else its token was replaced
     fake: FakeNotion,
@@ -139,6 +141,7 @@ def test_a_page_that_cannot_be_asked_for_is_refused_with_what_to_do(
     assert "postledger integration set WORKSPACE notion" in removed.body["detail"]
 
 
+@pytest.mark.slow
 def test_a_workspace_whose_notion_was_removed_is_told_once_it_has_one_again(
     fake: FakeNotion, alice: Caller
 ) -> None:
@@ -157,6 +160,7 @@ def test_a_workspace_whose_notion_was_removed_is_told_once_it_has_one_again(
     assert len(mailouts.errors(fake)) == ErrorRow.objects.count() == 3
 
 
+@pytest.mark.slow
 def test_the_row_counts_and_the_environment_connects_nobody(
     fake: FakeNotion, alice: Caller, settings: Settings
 ) -> None:

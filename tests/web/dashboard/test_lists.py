@@ -148,6 +148,7 @@ def test_a_list_shows_who_is_on_it_and_how_it_grew(olivia: Person) -> None:
     assert days[0].subscribers == 0
 
 
+@pytest.mark.slow
 def test_a_growth_that_takes_too_long_to_read_is_no_growth_of_nobody(olivia: Person) -> None:
     people.news(olivia.workspace_id)
     # Every statement about consents waits for longer than a page does.

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
 from django.test import Client
 
 from tests.contacts import people
@@ -54,6 +55,7 @@ def scan(method: str, url: str, headers: Mapping[str, str]) -> Any:
     return Client().generic(method, url, body, visiting.URLENCODED, headers=dict(headers))
 
 
+@pytest.mark.slow
 def test_a_scanner_changes_nothing(acme: int) -> None:
     """Neither of who is a member, nor of who left, nor of whom nobody knows."""
     people.news(acme)
