@@ -12,9 +12,10 @@ from django.test import override_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postledger.accounts.queries import Organisation
+from postledger.accounts.models import Workspace
 from postledger.contacts import unsubscribe_links
 from postledger.contacts.unsubscribe_links import UnsubscribeRequest
+from tests.contacts import people
 
 SECRET = b"a secret of the tests, long enough"
 OTHER = b"another secret of the tests"
@@ -116,12 +117,17 @@ def test_neither_a_text_nor_a_signed_payload_of_another_shape_is_a_token() -> No
     assert unsubscribe_links.read_token(without_list, secrets=[SECRET]) == wish
 
 
+@pytest.mark.django_db
 def test_links_lead_to_our_own_page_unless_another_is_named() -> None:
-    cases: list[tuple[str, str, str]] = [
-        ("", "https://mail.acme.example/", "https://mail.acme.example/unsubscribe"),
-        ("https://acme.example/out", "https://mail.acme.example", "https://acme.example/out"),
-        ("", "", ""),
+    workspace_id, mail = people.workspace(), "https://mail.acme.example"
+    cases: list[tuple[str, str, str, str]] = [
+        ("", f"{mail}/", f"{mail}/unsubscribe", f"{mail}/preferences"),
+        ("https://acme.example/out", mail, "https://acme.example/out", f"{mail}/preferences"),
+        ("https://a.example/out", "", "https://a.example/out", "https://a.example/preferences"),
+        ("", "", "", "preferences"),  # nothing is mailed with such links
     ]
-    for named, public_url, page in cases:
+    for named, public_url, page, preferences in cases:
+        Workspace.objects.update(unsubscribe_base_url=named)
         with override_settings(PUBLIC_URL=public_url):
-            assert Organisation(unsubscribe_base_url=named).unsubscribe_page == page
+            links = unsubscribe_links.workspace_links(workspace_id)
+        assert (links.base_url, links.preferences_url) == (page, preferences)

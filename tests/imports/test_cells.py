@@ -1,7 +1,14 @@
 """Dates that are not ISO, and numbers with a decimal comma, are read as conditions read them."""
 
+from pathlib import Path
+
+import pytest
+
+from postledger.contacts.models import Contact
 from postledger.imports import dates, numbers
-from postledger.imports.dates import DateOrder
+from postledger.imports.dates import DateColumn, DateOrder
+from postledger.imports.numbers import NumberColumn, NumberForm
+from tests.imports import files
 
 
 def test_a_date_is_read_by_its_order() -> None:
@@ -34,3 +41,41 @@ def test_a_number_with_a_decimal_comma_is_read() -> None:
     ]
     for cell, number in cases:
         assert numbers.read_number(cell) == number, cell
+
+
+def test_a_column_has_a_form_if_all_its_cells_can_be_read_in_no_other() -> None:
+    cases: list[tuple[type[DateColumn | NumberColumn], str, DateOrder | NumberForm | None]] = [
+        (DateColumn, "01-02-2024 26-12-2024 never", DateOrder.DAY_FIRST),
+        (DateColumn, "01/02/2024 12/26/2024", DateOrder.MONTH_FIRST),
+        (DateColumn, "01/02/2024 03/04/2024", None),
+        (DateColumn, "26/12/2024 12/26/2024", None),  # one of them is a mistake
+        (DateColumn, "2024/01/02 2024/12/26", DateOrder.DAY_FIRST),  # the same in both
+        (DateColumn, "26-12-2024 00-00-0000 2024-12-26", DateOrder.DAY_FIRST),
+        (NumberColumn, "35,50 12", NumberForm.DECIMAL_COMMA),
+        (NumberColumn, "35,5 1,234", NumberForm.DECIMAL_COMMA),
+        (NumberColumn, "1.234,500", NumberForm.DECIMAL_COMMA),
+        (NumberColumn, "1,234 12", None),  # a thousand, or one and a bit
+        (NumberColumn, "1,234 35.50", None),
+        (NumberColumn, "35,50 n/a", None),
+        (NumberColumn, "1,234,567 35,5", None),
+    ]
+    for kind, cells, form in cases:
+        column = kind()
+        column.add_rows([[cell] for cell in [*cells.split(), ""]], 0)
+        assert column.form is form, cells
+
+
+@pytest.mark.django_db
+def test_cells_of_two_readings_stay_texts_until_somebody_says_their_form(
+    acme: int, tmp_path: Path
+) -> None:
+    row = "a@example.com;26-12-2024;03/04/1990;35,50;1,234\n"
+    path = files.write_file(tmp_path, f"email;added;born;gave;mixed\n{row}")
+    clear = {"added": "2024-12-26", "gave": "35.50"}
+
+    files.import_file(acme, path)
+    assert Contact.objects.get().attributes == clear | {"born": "03/04/1990", "mixed": "1,234"}
+
+    said = {"born": "month_first.born", "mixed": "decimal_comma.mixed"}
+    files.import_file(acme, path, mapping=said)
+    assert Contact.objects.get().attributes == clear | {"born": "1990-03-04", "mixed": "1.234"}

@@ -1,9 +1,11 @@
 """The command as it is typed: it says what it did, refuses in sentences and never half-way."""
 
 import csv
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 
 from postledger.contacts.models import Contact
 from postledger.imports.models import Import
@@ -66,6 +68,20 @@ def test_a_dry_run_shows_the_difference_and_leaves_everything(acme: int, tmp_pat
     ]
     assert len(errors.read_text().splitlines()) == 2
     assert not Contact.objects.exists()
+
+
+def test_a_column_of_states_that_is_not_read_as_such_is_named(acme: int, tmp_path: Path) -> None:
+    path = files.write_file(tmp_path, f"email,Club\n{R1},unsubscribed\n")
+
+    def import_file(*options: str) -> str:
+        said = StringIO()
+        command = ("contacts", "import", str(path), "acme", *options)
+        call_command(*command, stdout=StringIO(), stderr=said)
+        return said.getvalue()
+
+    for options in (("--dry-run",), ()):
+        assert "--map Club=old_state" in import_file(*options), options
+        assert "old_state" not in import_file(*options, "--map", "Club=old_state"), options
 
 
 def test_what_cannot_be_done_is_refused_in_a_sentence(

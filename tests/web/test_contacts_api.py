@@ -242,6 +242,7 @@ WRONG_CONSENTS: list[dict[str, Any]] = [
     {"consent": None},
     {"lists": ["news", "news"]},
     {"lists": ["No List"]},
+    {"lists": [f"l{n}" for n in range(101)]},
     {"is_confirmed": "yes"},
 ]
 

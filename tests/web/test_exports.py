@@ -21,13 +21,15 @@ def test_an_export_has_those_who_are_asked_for(alice: Caller, charlie: Caller) -
     people.news(alice.workspace_id)
     people.member(alice.workspace_id)
     people.contact(alice.workspace_id, "r2@example.com", Details(attributes={"plan": "pro"}))
-    people.contact(charlie.workspace_id, "r3@example.com", Details(attributes={"plan": "pro"}))
+    formula = Details(name="=1+1", attributes={"plan": "pro"})
+    people.contact(charlie.workspace_id, "r3@example.com", formula)
 
     assert addresses(alice) == ["r1@example.com", "r2@example.com"]
     assert addresses(alice, list="news") == ["r1@example.com"]
     assert addresses(alice, filter='{"plan": "pro"}') == ["r2@example.com"]
     assert addresses(alice, list="news", filter='{"plan": "pro"}') == []
     assert addresses(charlie) == ["r3@example.com"]
+    assert "'=1+1" in charlie.get("/v1/exports/contacts.csv").body
 
 
 def test_an_export_has_everybody_once_in_small_chunks_however_long_its_lines_are(

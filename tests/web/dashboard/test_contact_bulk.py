@@ -72,6 +72,21 @@ def test_ticked_people_join_a_list_and_those_who_must_not_are_named(olivia: Pers
     assert (entry.subject, entry.data) == ("list news", {"contacts": 2})
 
 
+def test_who_left_every_list_is_counted_before_they_are_put_on_another(olivia: Person) -> None:
+    people.news(olivia.workspace_id, "offers")
+    left = people.member(olivia.workspace_id, "left@example.com")
+    people.leave(olivia.workspace_id, "left@example.com", "news")
+    people.contact(olivia.workspace_id, "new@example.com")
+
+    adding = olivia.read("contacts/bulk/", do="add", all="1")
+    suppressing = olivia.read("contacts/bulk/", do="suppress", id=str(left))
+
+    warning = "1 of them left every list they were on, and would be on one again"
+    assert "Add 2 people to a list?" in adding
+    assert warning in adding
+    assert warning not in suppressing
+
+
 def test_all_that_a_search_finds_leave_a_list(olivia: Person) -> None:
     press.people(olivia.workspace_id, 3)
     ids = [people.member(olivia.workspace_id, f"m{n}@corp.example") for n in range(2)]

@@ -250,6 +250,7 @@ def test_erasing_asks_for_the_address(olivia: Person, mira: int) -> None:
 
 
 def test_exports_are_those_of_the_api(olivia: Person, mira: int) -> None:
+    people.contact(olivia.workspace_id, "f@example.com", Details(name="=1+Novak"))
     person = olivia.get(f"contacts/{mira}/export.json")
     listed = olivia.get("contacts/export.csv", q="novak")
     nobody = olivia.get("contacts/export.csv", q="nobody")
@@ -263,6 +264,7 @@ def test_exports_are_those_of_the_api(olivia: Person, mira: int) -> None:
     listed_file = b"".join(listed.streaming_content).decode()
     assert listed_file.startswith('\ufeff"email",'), "Excel reads no UTF-8 without a mark"
     assert MIRA in listed_file
+    assert "'=1+Novak" in listed_file
     assert MIRA not in b"".join(nobody.streaming_content).decode()
 
 

@@ -58,6 +58,10 @@ def test_a_file_is_uploaded_mapped_tried_and_imported(olivia: Person) -> None:
     number = bring_import(olivia)
     page = olivia.read(f"imports/{number}/")
     assert "ann@example.com, left@example.com" in page
+    hint = "These look like states of people in your old tool."
+    assert hint not in page
+    states = bring_import(olivia, b"email,Club\nann@example.com,unsubscribed\n")
+    assert hint in olivia.read(f"imports/{states}/")
     assert re.search(r'name="target-0"[^>]*>.*?value="email" selected', page)
     assert 'name="key-2" value="land"' in page
 

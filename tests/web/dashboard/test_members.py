@@ -113,6 +113,11 @@ def test_where_no_mail_can_go_the_link_is_shown_once(
     assert invitations.find_invitation(token, now=datetime.now(UTC)).email == "bob@example.com"
     assert not LINK.search(alice.client.get(alice.url("members/")).content.decode())
     assert mails_to(alice, "bob@example.com") == 0
+    member = Member.objects.get(email="bob@example.com")
+    again = alice.client.post(alice.url(f"members/{member.pk}/invite/"))
+    [second] = LINK.findall(again.content.decode())
+    assert alice.client.get(link[link.index("/join") :]).status_code == 404
+    assert alice.client.get(second[second.index("/join") :]).status_code == 200
 
 
 def test_what_is_wrong_with_an_invitation_stands_beside_its_field(alice: Person) -> None:

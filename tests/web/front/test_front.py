@@ -1,6 +1,7 @@
 """The front answers by itself what needs no thread, and reads what Django is allowed to see."""
 
 import asyncio
+from threading import Event
 from typing import override
 
 import pytest
@@ -213,6 +214,24 @@ def test_strangers_are_told_apart_by_their_network_and_right_keys_by_their_value
     assert "secret" not in str(who(key))
     guesses.KEYS.note_wrong("secret", "192.0.2.1")
     assert who(key) == "192.0.2.1"
+
+
+def test_one_key_leaves_a_thread_for_the_others() -> None:
+    front, may_end = Front(thread_count=2), Event()
+    one, other = ("authorization", "Bearer one"), ("authorization", "Bearer other")
+    guesses.KEYS.note_right("one")
+    busy = read_head(asgi.scope("GET", "/", one)).caller
+
+    async def ask_meanwhile() -> int:
+        held = [asyncio.create_task(front._threads.run(busy, may_end.wait)) for _ in range(3)]
+        await asyncio.sleep(0)
+        asked = asgi.ask(front, "GET", "/v1/openapi.json", other)
+        answered = await asyncio.wait_for(asked, timeout=60)
+        may_end.set()
+        await asyncio.gather(*held)
+        return answered.status
+
+    assert asyncio.run(ask_meanwhile()) == 200
 
 
 @pytest.mark.django_db(transaction=True)
