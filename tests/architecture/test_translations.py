@@ -1,4 +1,4 @@
-"""Every page speaks every language: nothing is missing, in question, out of date or misfilled."""
+"""No translation loses what its sentence has; what is missing is filled in before a release."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,6 @@ from babel.messages.catalog import Catalog
 from django.conf import settings
 
 from tools import translations
-from tools.translations import Examination
 
 WEB = Path(__file__).parents[2] / "src" / "postledger" / "web"
 # Its reader writes programs, and reads English.
@@ -19,11 +18,6 @@ NAMES = {"Postledger"}
 @pytest.fixture(scope="module")
 def messages() -> Catalog:
     return translations.extract_messages()
-
-
-@pytest.fixture(scope="module", params=translations.READER_LANGUAGES)
-def examined(request: pytest.FixtureRequest, messages: Catalog) -> Examination:
-    return translations.examine(request.param, messages)
 
 
 def test_the_translated_languages_are_those_on_offer() -> None:
@@ -51,10 +45,9 @@ def test_pages_of_readers_say_no_sentence_of_a_lower_package() -> None:
     assert [path.name for path in modules if "sentences" in path.read_text("utf-8")] == []
 
 
-def test_every_sentence_is_translated_with_its_places_and_tags(examined: Examination) -> None:
-    assert [message.id for message in examined.missing] == []
-    assert examined.faults == []
-    assert examined.outdated == []
+def test_no_translation_loses_a_place_or_a_tag_of_its_sentence(messages: Catalog) -> None:
+    for language in translations.READER_LANGUAGES:
+        assert translations.examine(language, messages).faults == [], language
 
 
 def catalogue(
@@ -107,26 +100,6 @@ def test_an_update_keeps_translations_adds_what_is_new_and_drops_what_nobody_say
     assert 'msgid "New"\nmsgstr ""' in po
     assert "Gone" not in po
     assert po.index("New") < po.index("Save")
-
-
-def test_what_was_filled_in_is_taken_over() -> None:
-    code = Catalog()
-    code.add("Save")
-    code.add(("%(n)s mail", "%(n)s mails"))
-    empty = translations.merge("pt", code, Catalog())
-
-    fragment = translations.format_po(empty).decode()
-    filled = (
-        fragment.replace('msgid "Save"\nmsgstr ""', 'msgid "Save"\nmsgstr "Guardar"')
-        .replace('msgstr[0] ""', 'msgstr[0] "%(n)s mensagem"')
-        .replace('msgstr[1] ""', 'msgstr[1] "%(n)s mensagens"')
-    )
-    done = translations.merge(
-        "pt", code, empty, translations.parse_catalogue("pt", filled.encode())
-    )
-
-    assert len(translations.list_missing(empty)) == 2
-    assert translations.list_missing(done) == []
 
 
 def templates() -> list[Path]:
