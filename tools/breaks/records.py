@@ -37,7 +37,8 @@ def compare(before: Path, after: Path) -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for key in dict.fromkeys([*old, *new]):
         pair = old.get(key), new.get(key)
-        mark = "**lost**" if _is_caught(pair[0]) and not _is_caught(pair[1]) else ""
+        is_lost = pair[1] is not None and _is_caught(pair[0]) and not pair[1].caught
+        mark = "**lost**" if is_lost else ""
         yield f"| {key[0]} | {key[1]} | {_show(pair[0])} | {_show(pair[1])} | {mark} |"
     counts = [sum(map(_is_caught, records.values())) for records in (old, new)]
     yield f"\nCaught before: {counts[0]} of {len(old)}; after: {counts[1]} of {len(new)}."
