@@ -86,7 +86,7 @@ fakes name *args:
 breaks *args:
     python -m tools.breaks {{ args }}
 
-# Break everything a mail depends on, a little: the books must balance. Under four minutes.
+# Break everything a mail depends on, a little: the books must balance. About five minutes.
 drill-quick *args:
     python -m tools.drill quick {{ args }}
 

@@ -20,9 +20,6 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA1, SHA256
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
 )
 from cryptography.x509.oid import NameOID
 
@@ -40,17 +37,6 @@ def private_key(name: str = "sns") -> rsa.RSAPrivateKey:
     if name not in _keys:
         _keys[name] = rsa.generate_private_key(65537, 2048)
     return _keys[name]
-
-
-def private_key_pem() -> bytes:
-    """For another process, which signs too."""
-    return private_key().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-
-
-def use_private_key(pem: bytes) -> None:
-    key = load_pem_private_key(pem, None)
-    assert isinstance(key, rsa.RSAPrivateKey)
-    _keys["sns"] = key
 
 
 def certificate(

@@ -25,7 +25,6 @@ _RATES = (14, 100, 500)
 _SECONDS = 60.0
 _DISTURBANCES = 10
 _MOST_OFF = 0.03
-_SETTLING = 20.0  # after the first mail: the second worker has to hear of the run
 
 
 @dataclass(frozen=True, slots=True)
